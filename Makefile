@@ -1,0 +1,34 @@
+# Flamefleet. `make` lists the targets.
+SHELL := /bin/bash
+PRESET ?= release
+JOBS ?= $(shell nproc)
+export DEBIAN_FRONTEND := noninteractive
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Everyday
+.PHONY: deps configure build unit fmt fmt-check tidy
+deps: ## Install the Debian packages that are missing (debian-packages.txt)
+	@missing=$$(comm -23 <(tools/debian-packages run build test e2e lint bench | sort -u) \
+	  <(dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\n' | awk '$$1 == "ii" { print $$2 }' | sort -u)); \
+	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -qy --no-install-recommends $$missing; fi
+
+configure:
+	@cmake --preset $(PRESET) > build-$(PRESET).log 2>&1 || { cat build-$(PRESET).log; exit 1; }; rm -f build-$(PRESET).log
+
+build: deps configure ## Build all programs and tests of PRESET (release, debug, asan, tsan)
+	cmake --build --preset $(PRESET) -j $(JOBS)
+
+unit: build ## Run the unit tests of PRESET
+	ctest --preset $(PRESET) -L unit -j $(JOBS)
+
+fmt: ## Format the C++ sources
+	git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
+
+fmt-check: ## Fail if a C++ source is not formatted
+	git ls-files '*.cc' '*.h' '*.c' | xargs clang-format --dry-run -Werror
+
+tidy: build ## Run clang-tidy over the sources of PRESET
+	git ls-files 'base/*.cc' 'agent/*.cc' 'operator/*.cc' 'store/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/$(PRESET) --quiet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounded gzip decompression, for bytes that came from a network.
+//
+// Thread: any. Errors: kInvalidArgument for a damaged, truncated or trailing-garbage stream,
+// kResourceExhausted when the output would pass max_bytes (a bomb costs at most that much memory).
+// Several gzip members in a row are one stream.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace flamefleet {
+
+// True when `data` starts with the gzip magic 1f 8b.
+bool IsGzip(std::string_view data);
+
+Result<std::string> GunzipBounded(std::string_view data, size_t max_bytes);
+
+}  // namespace flamefleet

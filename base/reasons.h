@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reasons: why a profile is not collected or not delivered. The one list: agents send them, the operator puts them in
+// status, metrics use them as label values. A reason is CamelCase, never renamed; its text says what to do.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace flamefleet {
+
+struct Reason {
+  std::string_view name;
+  std::string_view meaning;  // one sentence: what it means and what to do
+};
+
+namespace reasons {
+
+// X(constant, meaning)
+#define FF_REASONS(X)                                                                                              \
+  /* decided by the operator from annotations, targets and pods */                                                 \
+  X(InvalidAnnotation, "An annotation of the pod has a value that is not allowed; the message names key and value.") \
+  X(UnknownAnnotation, "An annotation of our families has a key nobody reads; check its spelling.")                \
+  X(ConflictingPorts, "Two sources name different ports for one profile type; keep one.")                          \
+  X(PortRequired, "This profile type is pulled over HTTP and no port is set; add a port.")                         \
+  X(PortNotFound, "No container of the pod declares a port of this name; use a declared name or a number.")        \
+  X(ModeNotSupported, "This profile type cannot be collected in this mode; only cpu can use EBPF.")                \
+  X(ContainerNotFound, "The pod has no container of this name.")                                                   \
+  X(OptedOut, "The pod says pyroscope.io/scrape: \"false\", which wins over everything.")                          \
+  X(Paused, "The ProfilingTarget is paused.")                                                                      \
+  X(NoBackend, "No ProfilingBackend of this name exists and none is the default; create one.")                     \
+  X(NoAgentPool, "No AgentPool covers the node of this pod.")                                                      \
+  X(AgentNotConnected, "The agent of the node is not connected to the operator; look at its pod.")                 \
+  X(PodNotRunning, "The pod does not run yet.")                                                                    \
+  /* decided by the agent */                                                                                       \
+  X(WaitingForSamples, "Collection has begun; the first window is not delivered yet.")                             \
+  X(ConnectionRefused, "Nothing listens on the port; check that the program serves pprof there.")                  \
+  X(ConnectionFailed, "The endpoint could not be reached; check network policies and the port.")                   \
+  X(Timeout, "The endpoint did not answer in time; raise pull.timeout or lower the load.")                         \
+  X(HTTPError, "The endpoint answered with a status that is not 200; the message has it.")                         \
+  X(NotAProfile, "The endpoint's answer is not a pprof profile; check path and port.")                             \
+  X(ProfileTooLarge, "The profile is larger than the limit.")                                                      \
+  X(ProfilingInUse, "The program says that CPU profiling is already in use; stop the other profiler.")             \
+  X(BackendUnreachable, "The backend did not take the profile and will be tried again; look at the backend.")      \
+  X(BackendRefused, "The backend refused the profile for good; the message has its answer.")                       \
+  X(SamplingUnavailable, "eBPF sampling does not run on this node; the node's problems say why.")
+
+#define FF_REASON_CONSTANT(name, meaning) inline constexpr std::string_view k##name = #name;
+FF_REASONS(FF_REASON_CONSTANT)
+#undef FF_REASON_CONSTANT
+
+#define FF_REASON_ROW(name, meaning) Reason{#name, meaning},
+inline constexpr std::array kAll = {FF_REASONS(FF_REASON_ROW)};
+#undef FF_REASON_ROW
+
+}  // namespace reasons
+}  // namespace flamefleet
