@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// CpuPipeline: from the kernel's samples to finished profiles: sample -> stack -> symbol -> profile
+// -> compress.
+//
+// Thread: Create, SetTargets, SetFrequency and Stop from one thread (control). It owns two threads,
+// "ff-sample" (drains
+//         the ring) and "ff-symbolize" (names, encodes, compresses, calls the sink).
+// Bounds: one window is being filled and at most two wait for symbolization; a further one drops
+// the oldest, counted. Errors: Create: the preflight's verdict, one line per missing capability or
+// kernel feature, what to do included.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/types.h"
+#include "base/metrics.h"
+#include "base/status.h"
+
+namespace flamefleet::agent {
+
+// A container whose samples are wanted.
+struct CpuTarget {
+  std::string container_id;  // 64 hexadecimal digits
+  CollectionKey collection;
+  std::string backend;
+  Labels labels;
+};
+
+struct CpuPipelineOptions {
+  // kContainers: only containers of SetTargets are recorded. kHost: every process (or those of
+  // `pids`), one series per executable name, service_name = that name.
+  enum class Scope { kContainers, kHost };
+  Scope scope = Scope::kContainers;
+  std::vector<uint32_t> pids;  // kHost only; empty: all
+  uint32_t frequency_hz = 19;  // 1..999
+  std::chrono::milliseconds window{10'000};
+  std::string proc_root = "/proc";
+};
+
+class CpuPipeline {
+ public:
+  // Called on ff-symbolize, once per series and window with at least one sample. Must not block for
+  // long.
+  using Sink = std::function<void(FinishedProfile)>;
+
+  static Result<std::unique_ptr<CpuPipeline>> Create(const CpuPipelineOptions& options,
+                                                     Metrics* metrics, Sink sink);
+  ~CpuPipeline();  // Stop()
+  CpuPipeline(const CpuPipeline&) = delete;
+  CpuPipeline& operator=(const CpuPipeline&) = delete;
+
+  // Replaces the wanted containers; in force for samples taken from now on, within one drain (250
+  // ms). A container that is no longer listed gives no further profile; what its current window
+  // holds is delivered.
+  void SetTargets(std::vector<CpuTarget> targets);
+  Status SetFrequency(uint32_t frequency_hz);
+
+  // Ends sampling, hands the last window to the sink, joins the threads. Idempotent.
+  void Stop();
+
+  // Samples taken from the ring since the start, for readiness; and the time of the last drain that
+  // worked.
+  uint64_t SamplesSeen() const;
+  int64_t LastDrainMonotonicNanos() const;
+
+ private:
+  class Impl;
+  explicit CpuPipeline(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flamefleet::agent
