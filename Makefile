@@ -32,3 +32,17 @@ fmt-check: ## Fail if a C++ source is not formatted
 
 tidy: build ## Run clang-tidy over the sources of PRESET
 	git ls-files 'base/*.cc' 'agent/*.cc' 'operator/*.cc' 'store/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/$(PRESET) --quiet
+
+##@ The cluster on this machine
+.PHONY: cluster-up cluster-down image programs
+cluster-up: deps ## Start a real two-node cluster here, or keep the one that runs
+	e2e/cluster up
+
+cluster-down: ## Stop that cluster and remove everything of it
+	e2e/cluster down
+
+image: programs ## Build our image and the workloads' and import them into the running cluster
+	e2e/cluster load
+
+programs: deps configure
+	cmake --build --preset release -j $(JOBS) --target flamefleet-operator flamefleet-agent flamefleet-store

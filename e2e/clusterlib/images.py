@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Container images, built by buildah without any registry and imported into the nodes' containerds.
+
+Layers and archives are kept outside the clone; an image whose inputs have not changed is not built again.
+"""
+
+import hashlib
+import platform
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from . import paths
+from .progress import Failure, step
+from .shell import exclusive, run
+
+PAUSE_IMAGE = "localhost/flamefleet-pause:dev"
+COREDNS_IMAGE = "localhost/flamefleet-coredns:dev"
+BURN_IMAGE = "docker.io/library/flamefleet-burn:dev"
+GOPPROF_IMAGE = "docker.io/library/flamefleet-gopprof:dev"
+FLAMEFLEET_IMAGE = "docker.io/library/flamefleet:dev"
+
+PROGRAMS = ["flamefleet-operator", "flamefleet-agent", "flamefleet-store"]
+DOCKERFILE = paths.REPOSITORY / "Dockerfile"
+BUILT_HERE = paths.REPOSITORY / "build" / "release" / "bin"
+STAGING = paths.REPOSITORY / "build" / "image"  # what the Dockerfile's stage `prebuilt` copies
+WORKLOADS = paths.E2E / "workloads"
+
+
+def _hash(*files):
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _buildah(*argv):
+    cache = paths.cache_dir()
+    # vfs works wherever a folder can be written, also inside a container.
+    return run("buildah", "--root", cache / "buildah", "--runroot", cache / "buildah-run", "--storage-driver", "vfs",
+               *argv)
+
+
+def _archive(image, key, build):
+    """The archive of `image` for inputs that hash to `key`; calls `build` to make the image when there is none."""
+    folder = paths.cache_dir() / "images"
+    folder.mkdir(exist_ok=True)
+    name = image.rpartition("/")[2].partition(":")[0]
+    archive = folder / f"{name}-{key}.tar"
+    with exclusive(paths.cache_dir() / "buildah.lock", "building images"):
+        if archive.exists():
+            return archive
+        with step(f"building the image {image}"):
+            build()
+            partial = archive.with_suffix(".partial")
+            partial.unlink(missing_ok=True)
+            _buildah("push", image, f"docker-archive:{partial}:{image}")
+            partial.rename(archive)
+            _buildah("rmi", "--prune")
+        for old in folder.glob(f"{name}-*.tar"):
+            if old != archive and re.fullmatch(re.escape(name) + r"-[0-9a-f]{16}\.tar", old.name):
+                old.unlink()
+    return archive
+
+
+def _scratch_image(image, program):
+    """An image of one static program."""
+    def build():
+        with tempfile.TemporaryDirectory() as context:
+            shutil.copy2(program, context)
+            (Path(context) / "Dockerfile").write_text(
+                f'FROM scratch\nCOPY {program.name} /{program.name}\nENTRYPOINT ["/{program.name}"]\n')
+            _buildah("bud", "--isolation", "chroot", "--tag", image, context)
+    return _archive(image, _hash(program), build)
+
+
+def system_archives(binaries):
+    """The images that the cluster itself needs."""
+    return {PAUSE_IMAGE: _scratch_image(PAUSE_IMAGE, binaries / "pause"),
+            COREDNS_IMAGE: _scratch_image(COREDNS_IMAGE, binaries / "coredns")}
+
+
+def workload_archives():
+    """The sample workloads: a C++ program that burns known shares, and a Go program with net/http/pprof."""
+    out = paths.REPOSITORY / "build" / "workloads"
+    out.mkdir(parents=True, exist_ok=True)
+    burn, gopprof = out / "burn", out / "gopprof"
+    run("g++", "-std=c++20", "-O1", "-fno-omit-frame-pointer", "-static", WORKLOADS / "burn.cc", "-o", burn)
+    run("env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-o", gopprof, ".", cwd=WORKLOADS / "gopprof")
+    return {BURN_IMAGE: _scratch_image(BURN_IMAGE, burn), GOPPROF_IMAGE: _scratch_image(GOPPROF_IMAGE, gopprof)}
+
+
+def base_name():
+    """The image that every stage of our Dockerfile starts from."""
+    return re.search(r"^FROM (\S+) AS runtime$", DOCKERFILE.read_text(), re.MULTILINE)[1]
+
+
+def ensure_base():
+    """Makes a Debian root under the name of the Dockerfile's base image, once."""
+    name = base_name()
+    with exclusive(paths.cache_dir() / "base.lock", "making the base image"):
+        if name in _buildah("images", "--format", "{{.Name}}:{{.Tag}}").split():
+            return
+        with step(f"making {name} from Debian packages"), tempfile.TemporaryDirectory() as context:
+            run("mmdebstrap", "--variant=minbase", "--dpkgopt=path-exclude=/usr/share/doc/*",
+                "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*", "bookworm",
+                f"{context}/root.tar")
+            (Path(context) / "Dockerfile").write_text('FROM scratch\nADD root.tar /\nCMD ["bash"]\n')
+            _buildah("bud", "--isolation", "chroot", "--tag", name, context)
+
+
+def flamefleet_archive():
+    """Our image, with the programs of build/release: C++ is compiled once."""
+    packages = [paths.REPOSITORY / "debian-packages.txt", paths.REPOSITORY / "tools" / "debian-packages"]
+    release = platform.freedesktop_os_release()
+    if (release["ID"], release.get("VERSION_ID")) != ("debian", "12"):
+        raise Failure("this machine does not run Debian 12: build the image with `docker build -t flamefleet:dev .`")
+    STAGING.mkdir(parents=True, exist_ok=True)
+    for program in PROGRAMS:
+        if not (BUILT_HERE / program).exists():
+            raise Failure(f"{BUILT_HERE / program} does not exist: run `make build`")
+        run("strip", "-o", STAGING / program, BUILT_HERE / program)
+
+    def build():
+        _buildah("bud", "--isolation", "chroot", "--layers", "--pull-never", "--target", "prebuilt", "--tag",
+                 FLAMEFLEET_IMAGE, "--file", DOCKERFILE, paths.REPOSITORY)
+
+    ensure_base()
+    key = _hash(DOCKERFILE, *packages, *[STAGING / p for p in PROGRAMS])
+    return {FLAMEFLEET_IMAGE: _archive(FLAMEFLEET_IMAGE, key, build)}
+
+
+def load(node, state, archives):
+    """Imports the archives that the node does not have yet; returns the names of the images that changed."""
+    changed = []
+    records = state / node.name / "images"
+    records.mkdir(exist_ok=True)
+    for image, archive in archives.items():
+        record = records / image.replace("/", "_")
+        if record.exists() and record.read_text() == archive.name:
+            continue
+        node.ctr("images", "import", archive)
+        record.write_text(archive.name)
+        changed.append(image)
+    return changed

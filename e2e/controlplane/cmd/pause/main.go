@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command pause keeps a pod's sandbox: it waits until it is told to stop.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
+	<-stop
+}
