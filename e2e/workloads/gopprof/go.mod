@@ -1,0 +1,3 @@
+module flamefleet.dev/e2e/gopprof
+
+go 1.25
