@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/agent_pool.h"
+
+#include <algorithm>
+
+#include "operator/api/json_reader.h"
+#include "operator/api/status_json.h"
+
+namespace flamefleet::api {
+namespace {
+
+using nlohmann::json;
+
+void ReadToleration(const ObjectReader& in, Toleration& toleration) {
+  in.String("key", toleration.key);
+  in.String("operator", toleration.op);
+  in.String("value", toleration.value);
+  in.String("effect", toleration.effect);
+  if (in.Find("tolerationSeconds") != nullptr) {
+    in.Integer("tolerationSeconds", toleration.seconds.emplace());
+  }
+}
+
+void ReadSpec(const ObjectReader& in, AgentPoolSpec& spec) {
+  in.Map("nodeSelector", spec.node_selector);
+  in.Objects("tolerations", [&](const ObjectReader& toleration) {
+    ReadToleration(toleration, spec.tolerations.emplace_back());
+  });
+  in.Object("sampling", [&](const ObjectReader& sampling) {
+    sampling.Integer("frequency", spec.sampling_frequency_hz);
+  });
+  in.Object("resources", [&](const ObjectReader& resources) {
+    resources.Quantities("requests", spec.resources.requests);
+    resources.Quantities("limits", spec.resources.limits);
+  });
+  in.String("image", spec.image);
+  in.String("imagePullPolicy", spec.image_pull_policy);
+  in.Object("optIn", [&](const ObjectReader& opt_in) {
+    if (opt_in.Find("annotations") == nullptr) return;
+    std::vector<std::string> families;
+    opt_in.Strings("annotations", families);
+    spec.opt_in.pyroscope = std::ranges::find(families, "Pyroscope") != families.end();
+    spec.opt_in.grafana = std::ranges::find(families, "Grafana") != families.end();
+  });
+}
+
+void ReadStatus(const ObjectReader& in, AgentPoolStatus& status) {
+  in.Integer("observedGeneration", status.observed_generation);
+  ReadConditions(in, status.conditions);
+  in.Object("nodes", [&](const ObjectReader& nodes) {
+    nodes.Integer("desired", status.nodes.desired);
+    nodes.Integer("ready", status.nodes.ready);
+    nodes.Integer("profiling", status.nodes.profiling);
+  });
+  ReadPodCounts(in, "annotatedPods", status.annotated_pods);
+  ReadFailingPods(in, status.failing_pods);
+  in.Objects("problemNodes", [&](const ObjectReader& problem) {
+    ProblemNode& node = status.problem_nodes.emplace_back();
+    problem.String("name", node.name);
+    problem.String("reason", node.reason);
+    problem.String("message", node.message);
+  });
+}
+
+}  // namespace
+
+Result<AgentPool> DecodeAgentPool(const json& object) {
+  const ObjectReader root(object, kAgentPoolKind.name);
+  AgentPool pool;
+  ReadMeta(root, pool.meta);
+  root.Object("spec", [&](const ObjectReader& in) { ReadSpec(in, pool.spec); });
+  root.Object("status", [&](const ObjectReader& in) { ReadStatus(in, pool.status); });
+  if (!root.status().ok()) return root.status();
+  return pool;
+}
+
+json EncodeStatus(const AgentPoolStatus& status) {
+  const AgentPoolStatus::Nodes& nodes = status.nodes;
+  json out = {
+      {"observedGeneration", status.observed_generation},
+      {"conditions", EncodeConditions(status.conditions)},
+      {"nodes",
+       {{"desired", nodes.desired}, {"ready", nodes.ready}, {"profiling", nodes.profiling}}},
+      {"annotatedPods", EncodePodCounts(status.annotated_pods)}};
+  if (!status.failing_pods.empty()) out["failingPods"] = EncodeFailingPods(status.failing_pods);
+  if (!status.problem_nodes.empty()) {
+    json& list = out["problemNodes"] = json::array();
+    for (const ProblemNode& node : status.problem_nodes) {
+      list.push_back({{"name", node.name}, {"reason", node.reason}, {"message", node.message}});
+    }
+  }
+  return out;
+}
+
+}  // namespace flamefleet::api

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// AgentPool: one DaemonSet of agents. Field by field as in crds/agentpools.yaml.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "operator/api/kinds.h"
+#include "operator/api/profiling_backend.h"
+
+namespace flamefleet::api {
+
+struct Toleration {
+  std::string key;
+  std::string op;  // "Exists" or "Equal"; empty is Equal
+  std::string value;
+  std::string effect;
+  std::optional<int64_t> seconds;
+
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+};
+
+// Which annotation families opt a pod in.
+struct AnnotationFamilies {
+  bool pyroscope = false;
+  bool grafana = false;
+
+  friend bool operator==(const AnnotationFamilies&, const AnnotationFamilies&) = default;
+};
+
+struct AgentPoolSpec {
+  StringMap node_selector;
+  std::vector<Toleration> tolerations;
+  int32_t sampling_frequency_hz = 19;
+  Resources resources;
+  std::string image;              // empty: the one the operator was started with
+  std::string image_pull_policy;  // empty: Kubernetes' default
+  AnnotationFamilies opt_in{.pyroscope = true, .grafana = true};
+
+  friend bool operator==(const AgentPoolSpec&, const AgentPoolSpec&) = default;
+};
+
+struct ProblemNode {
+  std::string name;
+  std::string reason;  // one of base/reasons.h, or a preflight's name
+  std::string message;
+
+  friend bool operator==(const ProblemNode&, const ProblemNode&) = default;
+};
+
+struct AgentPoolStatus {
+  struct Nodes {
+    int64_t desired = 0;    // nodes that should run an agent
+    int64_t ready = 0;      // agents whose readiness probe passes
+    int64_t profiling = 0;  // agents connected and sampling
+    friend bool operator==(const Nodes&, const Nodes&) = default;
+  };
+  int64_t observed_generation = 0;
+  std::vector<Condition> conditions;
+  Nodes nodes;
+  PodCounts annotated_pods;                // opted in by annotations, on this pool's nodes
+  std::vector<FailingPod> failing_pods;    // of annotated pods; at most 10, oldest first
+  std::vector<ProblemNode> problem_nodes;  // at most 20, by name
+
+  friend bool operator==(const AgentPoolStatus&, const AgentPoolStatus&) = default;
+};
+
+struct AgentPool {
+  ObjectMeta meta;
+  AgentPoolSpec spec;
+  AgentPoolStatus status;
+
+  friend bool operator==(const AgentPool&, const AgentPool&) = default;
+};
+
+// As DecodeProfilingTarget.
+Result<AgentPool> DecodeAgentPool(const nlohmann::json& object);
+nlohmann::json EncodeStatus(const AgentPoolStatus& status);
+
+}  // namespace flamefleet::api

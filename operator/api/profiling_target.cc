@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/profiling_target.h"
+
+#include <algorithm>
+
+#include "operator/api/json_reader.h"
+#include "operator/api/status_json.h"
+
+namespace flamefleet::api {
+namespace {
+
+using nlohmann::json;
+
+void ReadPort(const ObjectReader& in, std::optional<PortRef>& out) {
+  const json* value = in.Find("port");
+  if (value == nullptr) return;
+  PortRef port;
+  if (value->is_string()) {
+    in.String("port", port.name);
+  } else {
+    in.Integer("port", port.number);
+  }
+  out = std::move(port);
+}
+
+void ReadProfile(const ObjectReader& in, ProfileSpec& profile) {
+  in.Enumeration<ProfileType>("type",
+                              {{"cpu", ProfileType::kCpu},
+                               {"memory", ProfileType::kMemory},
+                               {"goroutine", ProfileType::kGoroutine},
+                               {"mutex", ProfileType::kMutex},
+                               {"block", ProfileType::kBlock}},
+                              profile.type);
+  in.Enumeration<CollectMode>(
+      "mode",
+      {{"Auto", CollectMode::kAuto}, {"EBPF", CollectMode::kEbpf}, {"Pull", CollectMode::kPull}},
+      profile.mode);
+  in.Object("pull", [&](const ObjectReader& pull) {
+    ReadPort(pull, profile.pull.port);
+    pull.OptionalString("path", profile.pull.path);
+    pull.Duration("interval", profile.pull.interval_ns);
+    pull.Duration("timeout", profile.pull.timeout_ns);
+  });
+}
+
+void ReadSelector(const ObjectReader& in, LabelSelector& selector) {
+  using Operator = LabelRequirement::Operator;
+  in.Map("matchLabels", selector.match_labels);
+  in.Objects("matchExpressions", [&](const ObjectReader& expression) {
+    LabelRequirement& requirement = selector.match_expressions.emplace_back();
+    expression.String("key", requirement.key);
+    expression.Enumeration<Operator>("operator",
+                                     {{"In", Operator::kIn},
+                                      {"NotIn", Operator::kNotIn},
+                                      {"Exists", Operator::kExists},
+                                      {"DoesNotExist", Operator::kDoesNotExist}},
+                                     requirement.op);
+    expression.Strings("values", requirement.values);
+  });
+}
+
+void ReadSpec(const ObjectReader& in, ProfilingTargetSpec& spec) {
+  in.Object("selector",
+            [&](const ObjectReader& selector) { ReadSelector(selector, spec.selector); });
+  in.Strings("containers", spec.containers);
+  in.String("serviceName", spec.service_name);
+  in.Map("labels", spec.labels);
+  in.Strings("podLabels", spec.pod_labels);
+  in.Object("backendRef", [&](const ObjectReader& ref) { ref.String("name", spec.backend); });
+  in.Bool("paused", spec.paused);
+  in.Objects("profiles", [&](const ObjectReader& profile) {
+    ReadProfile(profile, spec.profiles.emplace_back());
+  });
+}
+
+void ReadStatus(const ObjectReader& in, ProfilingTargetStatus& status) {
+  in.Integer("observedGeneration", status.observed_generation);
+  ReadConditions(in, status.conditions);
+  ReadPodCounts(in, "pods", status.pods);
+  in.Object("nodes", [&](const ObjectReader& nodes) {
+    nodes.Integer("matched", status.nodes.matched);
+    nodes.Integer("profiling", status.nodes.profiling);
+  });
+  in.Time("lastProfileTime", status.last_profile_ns);
+  ReadFailingPods(in, status.failing_pods);
+}
+
+}  // namespace
+
+std::string_view ProfileTypeName(ProfileType type) {
+  switch (type) {
+    case ProfileType::kCpu:
+      return "cpu";
+    case ProfileType::kMemory:
+      return "memory";
+    case ProfileType::kGoroutine:
+      return "goroutine";
+    case ProfileType::kMutex:
+      return "mutex";
+    case ProfileType::kBlock:
+      return "block";
+  }
+  return "";
+}
+
+std::optional<ProfileType> ParseProfileType(std::string_view name) {
+  for (const ProfileType type : kProfileTypes) {
+    if (ProfileTypeName(type) == name) return type;
+  }
+  return std::nullopt;
+}
+
+bool LabelSelector::Matches(const StringMap& labels) const {
+  using Operator = LabelRequirement::Operator;
+  for (const auto& [key, value] : match_labels) {
+    const auto found = labels.find(key);
+    if (found == labels.end() || found->second != value) return false;
+  }
+  for (const LabelRequirement& requirement : match_expressions) {
+    const auto found = labels.find(requirement.key);
+    const bool exists = found != labels.end();
+    const bool listed =
+        exists && std::ranges::find(requirement.values, found->second) != requirement.values.end();
+    const bool holds = requirement.op == Operator::kIn       ? listed
+                       : requirement.op == Operator::kNotIn  ? !listed
+                       : requirement.op == Operator::kExists ? exists
+                                                             : !exists;
+    if (!holds) return false;
+  }
+  return true;
+}
+
+Result<ProfilingTarget> DecodeProfilingTarget(const json& object) {
+  const ObjectReader root(object, kProfilingTargetKind.name);
+  ProfilingTarget target;
+  ReadMeta(root, target.meta);
+  root.Object("spec", [&](const ObjectReader& in) { ReadSpec(in, target.spec); });
+  root.Object("status", [&](const ObjectReader& in) { ReadStatus(in, target.status); });
+  if (!root.status().ok()) return root.status();
+  return target;
+}
+
+json EncodeStatus(const ProfilingTargetStatus& status) {
+  json out = {
+      {"observedGeneration", status.observed_generation},
+      {"conditions", EncodeConditions(status.conditions)},
+      {"pods", EncodePodCounts(status.pods)},
+      {"nodes", {{"matched", status.nodes.matched}, {"profiling", status.nodes.profiling}}}};
+  if (status.last_profile_ns != 0) out["lastProfileTime"] = FormatSeconds(status.last_profile_ns);
+  if (!status.failing_pods.empty()) out["failingPods"] = EncodeFailingPods(status.failing_pods);
+  return out;
+}
+
+}  // namespace flamefleet::api

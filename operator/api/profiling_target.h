@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProfilingTarget: which pods of a namespace are profiled, and how. Field by field as in
+// crds/profilingtargets.yaml.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "operator/api/kinds.h"
+
+namespace flamefleet::api {
+
+enum class ProfileType { kCpu, kMemory, kGoroutine, kMutex, kBlock };
+inline constexpr ProfileType kProfileTypes[] = {ProfileType::kCpu, ProfileType::kMemory,
+                                                ProfileType::kGoroutine, ProfileType::kMutex,
+                                                ProfileType::kBlock};
+// "cpu", "memory", "goroutine", "mutex", "block": as in specs, annotations of Grafana and status.
+std::string_view ProfileTypeName(ProfileType type);
+std::optional<ProfileType> ParseProfileType(std::string_view name);
+
+enum class CollectMode { kAuto, kEbpf, kPull };
+
+// A port by number or by the name that a container declares.
+struct PortRef {
+  int32_t number = 0;  // 0: by name
+  std::string name;
+
+  friend bool operator==(const PortRef&, const PortRef&) = default;
+};
+
+struct PullSpec {
+  std::optional<PortRef> port;
+  std::optional<std::string> path;
+  std::optional<int64_t> interval_ns;
+  std::optional<int64_t> timeout_ns;
+
+  friend bool operator==(const PullSpec&, const PullSpec&) = default;
+};
+
+struct ProfileSpec {
+  ProfileType type = ProfileType::kCpu;
+  CollectMode mode = CollectMode::kAuto;
+  PullSpec pull;
+
+  friend bool operator==(const ProfileSpec&, const ProfileSpec&) = default;
+};
+
+struct LabelRequirement {
+  enum class Operator { kIn, kNotIn, kExists, kDoesNotExist };
+  std::string key;
+  Operator op = Operator::kIn;
+  std::vector<std::string> values;
+
+  friend bool operator==(const LabelRequirement&, const LabelRequirement&) = default;
+};
+
+struct LabelSelector {
+  StringMap match_labels;
+  std::vector<LabelRequirement> match_expressions;
+
+  // All requirements hold; an empty selector matches everything.
+  bool Matches(const StringMap& labels) const;
+  friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
+};
+
+struct ProfilingTargetSpec {
+  LabelSelector selector;
+  std::vector<std::string> containers;  // empty: all but init containers
+  std::string service_name;             // empty: derived from the pod
+  StringMap labels;
+  std::vector<std::string> pod_labels;
+  std::string backend;  // empty: the default one
+  bool paused = false;
+  std::vector<ProfileSpec> profiles;
+
+  friend bool operator==(const ProfilingTargetSpec&, const ProfilingTargetSpec&) = default;
+};
+
+struct ProfilingTargetStatus {
+  struct Nodes {
+    int64_t matched = 0;
+    int64_t profiling = 0;
+    friend bool operator==(const Nodes&, const Nodes&) = default;
+  };
+  int64_t observed_generation = 0;
+  std::vector<Condition> conditions;
+  PodCounts pods;
+  Nodes nodes;
+  int64_t last_profile_ns = 0;           // wall clock, whole minutes; 0: never
+  std::vector<FailingPod> failing_pods;  // at most 10, oldest first
+
+  friend bool operator==(const ProfilingTargetStatus&, const ProfilingTargetStatus&) = default;
+};
+
+struct ProfilingTarget {
+  ObjectMeta meta;
+  ProfilingTargetSpec spec;
+  ProfilingTargetStatus status;
+
+  friend bool operator==(const ProfilingTarget&, const ProfilingTarget&) = default;
+};
+
+// Unknown fields are ignored; a wrong type or enum value is kInvalidArgument with the field's path.
+Result<ProfilingTarget> DecodeProfilingTarget(const nlohmann::json& object);
+// The value of the object's "status" field.
+nlohmann::json EncodeStatus(const ProfilingTargetStatus& status);
+
+}  // namespace flamefleet::api
