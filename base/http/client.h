@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // HttpClient: the one HTTP client (cpprestsdk beneath), with every size and time bounded.
 //
-// Thread: any; calls block the caller and may run in parallel. One client is one base URL and one
-// pool of connections. Units: milliseconds. Bounds: a response body held in memory is at most
-// max_response_bytes; a streamed one is never held. Errors: kUnavailable refused, reset, unresolved
-// or cut connection; kDeadlineExceeded a timeout; kResourceExhausted a
-//         body over its bound; kCancelled stop was requested; kInvalidArgument a bad URL. A status
-//         code of 400 and above is an answer, not an error. Redirects are not followed.
+// Thread: any; calls block the caller and may run in parallel. Handlers run on the calling thread.
+//         One client is one base URL and one pool of connections.
+// Units:  milliseconds.
+// Bounds: a response body held in memory is at most max_response_bytes; a streamed one is never
+//         held.
+// Errors: kUnavailable refused, reset, unresolved or cut connection; kDeadlineExceeded a timeout;
+//         kResourceExhausted a body over its bound; kCancelled stop was requested;
+//         kInvalidArgument a bad URL. A status code of 400 and above is an answer, not an error.
+//         Redirects are not followed.
 #pragma once
 
 #include <chrono>
@@ -19,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/http/url.h"
 #include "base/status.h"
 
 namespace flamefleet {
@@ -80,8 +84,5 @@ class HttpClient {
   explicit HttpClient(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// Percent-encodes a query value or path segment (unreserved characters of RFC 3986 stay).
-std::string UrlEncode(std::string_view text);
 
 }  // namespace flamefleet

@@ -3,12 +3,13 @@
 // network.
 //
 // Thread: Create and the destructor from one thread; handlers run on `handler_threads` threads of
-// the server, several at
-//         once. Destruction stops accepting, lets running handlers end, closes the rest.
+//         the server, several at once. Destruction stops accepting, lets running handlers end and
+//         answer, closes the rest.
 // Bounds: request header, body, time to read a request, idle keep-alive, number of connections: all
-// in the options. Over a
-//         bound the client gets 431, 413, 408 or a closed connection, never memory of ours.
-// Errors: Create: kAlreadyExists port in use, kInvalidArgument a bad address.
+//         in the options. Over a bound the client gets 431, 413, 503 or a closed connection, never
+//         memory of ours.
+// Errors: Create: kAlreadyExists port in use, kInvalidArgument a bad address. A handler that throws
+//         is a 500 of its request.
 #pragma once
 
 #include <chrono>
@@ -24,7 +25,7 @@
 namespace flamefleet {
 
 struct HttpServerRequest {
-  std::string method;
+  std::string method;                             // a HEAD comes as GET; its body is not sent
   std::string path;                               // percent-decoded, without the query
   std::multimap<std::string, std::string> query;  // percent-decoded
   std::map<std::string, std::string> headers;     // names in lower case
@@ -48,9 +49,10 @@ struct HttpServerOptions {
   size_t max_body_bytes = 1 << 20;
   size_t max_connections = 512;
   size_t handler_threads = 2;
-  std::chrono::milliseconds request_timeout{
-      15'000};                                     // from the first byte of a request to its last
-  std::chrono::milliseconds idle_timeout{60'000};  // between requests
+  // From the first byte of a request to its last.
+  std::chrono::milliseconds request_timeout{15'000};
+  // Between requests.
+  std::chrono::milliseconds idle_timeout{60'000};
 };
 
 class HttpServer {
