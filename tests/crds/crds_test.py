@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The three CRDs against a real kube-apiserver: it takes the schemas, the objects of accepted.yaml, and refuses those of
+refused.yaml with a message that says which field is wrong."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def documents(name):
+    """(comment, text) of each document of a file, without the file's own header."""
+    for text in (HERE / name).read_text().split("\n---\n")[1:]:
+        yield text.splitlines()[0].lstrip("# "), text
+
+
+class Crds(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="flamefleet-crds-")
+        command = [ROOT / "e2e" / "cluster", "apiserver", "--dir", f"{cls.folder.name}/api", "--stop-on-eof"]
+        cls.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        cls.kubeconfig = cls.server.stdout.readline().strip()
+        assert cls.kubeconfig, "the API server did not start"
+        cls.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"), check=True)
+        cls.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"), check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stdin.close()
+        cls.server.stdout.close()
+        cls.server.wait(timeout=90)
+        cls.folder.cleanup()
+
+    @classmethod
+    def kubectl(cls, *arguments, stdin="", check=False):
+        environment = {**os.environ, "KUBECONFIG": cls.kubeconfig}
+        return subprocess.run(["kubectl", *arguments], input=stdin, env=environment, check=check, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def crds(self):
+        return json.loads(self.kubectl("get", "crd", "-o", "json").stdout)["items"]
+
+    def test_server_finds_no_fault_with_the_schemas(self):
+        for crd in self.crds():
+            conditions = {condition["type"]: condition for condition in crd["status"]["conditions"]}
+            self.assertNotIn("NonStructuralSchema", conditions)
+            self.assertEqual(conditions["NamesAccepted"]["status"], "True")
+
+    def test_every_field_is_described_and_bounded(self):
+        for crd in self.crds():
+            schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+            for part in ("spec", "status"):
+                self.check_field(f"{crd['spec']['names']['kind']}.{part}", schema["properties"][part])
+
+    def check_field(self, path, field, named=True):
+        if named:
+            self.assertIn("description", field, path)
+        kind = field.get("type")
+        if kind == "string":
+            self.assertTrue({"maxLength", "enum", "format"} & field.keys(), f"{path} has no bound")
+        if kind == "array":
+            self.assertIn("maxItems", field, path)
+            self.check_field(f"{path}[]", field["items"], named=False)
+        if "additionalProperties" in field:
+            self.assertIn("maxProperties", field, path)
+            self.check_field(f"{path}{{}}", field["additionalProperties"], named=False)
+        for name, child in field.get("properties", {}).items():
+            self.check_field(f"{path}.{name}", child)
+
+    def test_accepted(self):
+        for comment, text in documents("accepted.yaml"):
+            with self.subTest(comment):
+                result = self.kubectl("create", "--dry-run=server", "-f", "-", stdin=text)
+                self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_refused(self):
+        for comment, text in documents("refused.yaml"):
+            with self.subTest(comment):
+                result = self.kubectl("create", "--dry-run=server", "-f", "-", stdin=text)
+                self.assertNotEqual(result.returncode, 0, result.stdout)
+                self.assertIn(comment.removeprefix("want: "), result.stdout)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
