@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profile: one pprof profile in memory, flat: what the agents build, the scraper checks and the store merges.
+// Profile: one pprof profile in memory, flat: what the agents build, the scraper checks and the
+// store merges.
 //
-// All references are indexes from 0 into the vectors of the same Profile (on the wire ids start at 1); kNone is "no such
-// thing". Clear() keeps every capacity, so a reused Profile allocates nothing in the steady state.
+// All references are indexes from 0 into the vectors of the same Profile (on the wire ids start at
+// 1); a location without mapping has kNone. Clear() keeps every capacity, so a reused Profile
+// allocates nothing in the steady state.
 //
-// Thread: none of its own; one owner. Units: nanoseconds. Invariant of a valid Profile (Decode checks it, Encode relies on
-// it): every index is in range, values.size() == samples.size() * sample_types.size(), strings[0] is "".
-// Source: https://github.com/google/pprof/blob/main/proto/profile.proto
+// Thread: none of its own; one owner. Units: nanoseconds. Invariant of a valid Profile (Decode
+// checks it, Encode relies on it): every index is in range, values.size() == samples.size() *
+// sample_types.size(), strings[0] is "". Source:
+// https://github.com/google/pprof/blob/main/proto/profile.proto
 #pragma once
 
 #include <cstddef>
@@ -21,24 +24,27 @@ namespace flamefleet::pprof {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-// Interned strings: equal texts have equal indexes; index 0 is "".
+// Interned strings: equal texts have equal indexes; index 0 is "". At most 4 GiB of text.
 class StringTable {
  public:
   StringTable();
   uint32_t Intern(std::string_view text);
   // As Intern, but always a new entry: decoders keep the numbering of the wire.
   uint32_t Append(std::string_view text);
-  std::string_view Get(uint32_t index) const;
+  std::string_view Get(uint32_t index) const;  // valid until the next Intern, Append or Clear
   size_t Size() const { return ends_.size(); }
   size_t Bytes() const { return bytes_.size(); }
   void Clear();
 
  private:
-  void Grow();
+  // The slot that holds `text`, or the free one where it belongs.
+  size_t FindSlot(std::string_view text) const;
+  void IndexAppended();  // makes every entry findable
 
-  std::string bytes_;             // all texts, one after another
-  std::vector<uint32_t> ends_;    // ends_[i]: where text i ends in bytes_
-  std::vector<uint32_t> slots_;   // open addressing, index + 1; 0 is free; power of two
+  std::string bytes_;            // all texts, one after another
+  std::vector<uint32_t> ends_;   // ends_[i]: where text i ends in bytes_
+  std::vector<uint32_t> slots_;  // open addressing, index + 1; 0 is free; power of two
+  size_t indexed_ = 0;           // entries that are in slots_; Append leaves that to Intern
 };
 
 struct ValueType {
@@ -74,7 +80,7 @@ struct Mapping {
 };
 
 struct Line {
-  uint32_t function = kNone;
+  uint32_t function = 0;
   int64_t line = 0;
   int64_t column = 0;
 };
@@ -106,11 +112,11 @@ struct Profile {
   std::vector<Location> locations;
   std::vector<Line> lines;
   std::vector<Function> functions;
-  std::vector<uint32_t> comments;  // strings
-  uint32_t drop_frames = 0;        // string
-  uint32_t keep_frames = 0;        // string
+  std::vector<uint32_t> comments;    // strings
+  uint32_t drop_frames = 0;          // string
+  uint32_t keep_frames = 0;          // string
   uint32_t default_sample_type = 0;  // string
-  uint32_t doc_url = 0;            // string
+  uint32_t doc_url = 0;              // string
   int64_t time_ns = 0;
   int64_t duration_ns = 0;
   ValueType period_type;
@@ -121,20 +127,24 @@ struct Profile {
 
 // Limits of what Decode accepts; a profile over one is kResourceExhausted.
 struct DecodeLimits {
+  size_t max_sample_types = 64;
   size_t max_bytes = 64 << 20;  // after decompression
   size_t max_samples = 1 << 20;
   size_t max_locations = 1 << 20;  // locations and, each, functions and mappings
   size_t max_strings = 1 << 20;
   size_t max_depth = 4096;  // locations of one sample
+  size_t max_elements =
+      4 << 20;  // each: values, locations and labels of all samples; lines; comments
 };
 
 // Reads a pprof, plain or gzip, into `out` (cleared first; unspecified after an error).
-// kInvalidArgument: not a pprof (damaged gzip or protobuf, index out of range, ids that are 0 or twice, value count that
-// does not fit, text that is not UTF-8); the message says which. Ids may come in any order; fields may be packed or not.
+// kInvalidArgument: not a pprof (damaged gzip or protobuf, index out of range, ids that are 0 or
+// twice, value count that does not fit, text that is not UTF-8); the message says which. Ids may
+// come in any order; fields may be packed or not.
 Status Decode(std::string_view data, const DecodeLimits& limits, Profile* out);
 
-// Appends the profile as protobuf to `out`. Byte for byte what libprotobuf writes for the same message. Allocates only
-// when `out` must grow.
+// Appends the profile as protobuf to `out`. Byte for byte what libprotobuf writes for the same
+// message. Allocates only when `out` must grow.
 void Encode(const Profile& profile, std::string* out);
 
 // The sum over all samples of value number `value_index`.
