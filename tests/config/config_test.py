@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The three CRDs against a real kube-apiserver: it takes the schemas, the objects of accepted.yaml, and refuses those of
-refused.yaml with a message that says which field is wrong."""
+"""crds/ and config/ against a real kube-apiserver: it takes them in one `kubectl apply -k`, it takes the objects of
+accepted.yaml, and refuses those of refused.yaml with a message that says which field is wrong."""
 
 import json
 import os
@@ -13,6 +13,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+CONFIG = ROOT / "config"
 
 
 def documents(name):
@@ -21,16 +22,17 @@ def documents(name):
         yield text.splitlines()[0].lstrip("# "), text
 
 
-class Crds(unittest.TestCase):
+class Config(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="flamefleet-crds-")
+        cls.folder = tempfile.TemporaryDirectory(prefix="flamefleet-config-")
         command = [ROOT / "e2e" / "cluster", "apiserver", "--dir", f"{cls.folder.name}/api", "--stop-on-eof"]
         cls.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         cls.kubeconfig = cls.server.stdout.readline().strip()
         assert cls.kubeconfig, "the API server did not start"
-        cls.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"), check=True)
-        cls.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(ROOT / "crds"), check=True)
+        cls.kubectl("apply", "-k", str(CONFIG / "default"), check=True)
+        cls.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all", check=True)
+        cls.kubectl("create", "namespace", "shop", check=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -74,6 +76,24 @@ class Crds(unittest.TestCase):
             self.check_field(f"{path}{{}}", field["additionalProperties"], named=False)
         for name, child in field.get("properties", {}).items():
             self.check_field(f"{path}.{name}", child)
+
+    def test_a_second_apply_changes_nothing(self):
+        result = self.kubectl("apply", "-k", str(CONFIG / "default"))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertEqual([line for line in result.stdout.splitlines() if not line.endswith(" unchanged")], [])
+
+    def test_starter_objects_and_samples_are_valid(self):
+        for path in [*CONFIG.glob("starter/agentpool.yaml"), *CONFIG.glob("starter/profilingbackend.yaml"), *CONFIG.glob("samples/*.yaml")]:
+            with self.subTest(path.name):
+                result = self.kubectl("create", "--dry-run=server", "-f", str(path))
+                self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_agent_account_may_do_nothing(self):
+        for verb in ("get", "list", "watch", "create", "patch", "delete"):
+            for resource in ("pods", "nodes", "secrets", "agentpools", "profilingtargets", "daemonsets"):
+                account = "system:serviceaccount:flamefleet-system:flamefleet-agent"
+                result = self.kubectl("auth", "can-i", verb, resource, f"--as={account}", "--namespace=flamefleet-system", "--quiet")
+                self.assertEqual(result.returncode, 1, f"{verb} {resource}")
 
     def test_accepted(self):
         for comment, text in documents("accepted.yaml"):
