@@ -9,7 +9,7 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Everyday
-.PHONY: deps configure build unit fmt fmt-check tidy
+.PHONY: deps configure build unit test fmt fmt-check tidy
 deps: ## Install the Debian packages that are missing (debian-packages.txt)
 	@missing=$$(comm -23 <(tools/debian-packages run build test e2e lint bench | sort -u) \
 	  <(dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\n' | awk '$$1 == "ii" { print $$2 }' | sort -u)); \
@@ -24,6 +24,9 @@ build: deps configure ## Build all programs and tests of PRESET (release, debug,
 unit: build ## Run the unit tests of PRESET
 	ctest --preset $(PRESET) -L unit -j $(JOBS)
 
+test: build ## Run all tests: unit, BPF, API server, cluster (root, Go)
+	ctest --preset $(PRESET) -j $(JOBS)
+
 fmt: ## Format the C++ sources
 	git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
@@ -35,6 +38,7 @@ tidy: build ## Run clang-tidy over the sources of PRESET
 
 ##@ The cluster on this machine
 .PHONY: cluster-up cluster-down image programs
+
 cluster-up: deps ## Start a real two-node cluster here, or keep the one that runs
 	e2e/cluster up
 
