@@ -24,7 +24,10 @@ WATCH_SECONDS = 1
 
 
 def serve(folder, extra_flags, stop_on_eof):
-    """Starts the pair in `folder`, prints the path of the kubeconfig, and runs until told to stop."""
+    """Starts the pair in `folder`, prints the path of the kubeconfig, and runs until told to stop.
+
+    `folder` then also has a `kubectl` of the server's version.
+    """
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -32,6 +35,7 @@ def serve(folder, extra_flags, stop_on_eof):
     for sig in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sig, lambda *_: sys.exit(0))
     programs = binaries.ensure()
+    (folder / "kubectl").symlink_to(programs / "kubectl")  # tests need none from elsewhere
     ports = Ports()
     endpoints = Endpoints(ports.take(), ports.take(), ports.take(), "127.0.0.1")
     processes = Processes(folder)

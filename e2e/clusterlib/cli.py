@@ -22,7 +22,7 @@ def _parser():
     commands.add_parser("status", help="show processes, nodes and pods")
     commands.add_parser("kubeconfig", help="print the exports that make `kubectl` use the cluster")
     api = commands.add_parser("apiserver", help="run etcd and kube-apiserver alone in the foreground: prints the "
-                              "path of a kubeconfig when ready, runs until SIGTERM or SIGINT")
+                              "path of a kubeconfig when ready, runs until SIGTERM or SIGINT; DIR/kubectl is a kubectl")
     api.add_argument("--dir", type=Path, required=True, help="an empty folder for all its files")
     api.add_argument("--flag", action="append", default=[], help="an extra flag of kube-apiserver; repeatable")
     api.add_argument("--stop-on-eof", action="store_true", help="stop when stdin ends, too")

@@ -44,8 +44,8 @@ class Config(unittest.TestCase):
     @classmethod
     def kubectl(cls, *arguments, stdin="", check=False):
         environment = {**os.environ, "KUBECONFIG": cls.kubeconfig}
-        return subprocess.run(["kubectl", *arguments], input=stdin, env=environment, check=check, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return subprocess.run([f"{cls.folder.name}/api/kubectl", *arguments], input=stdin, env=environment, check=check,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def crds(self):
         return json.loads(self.kubectl("get", "crd", "-o", "json").stdout)["items"]
