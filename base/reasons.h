@@ -21,6 +21,8 @@ namespace reasons {
   X(InvalidAnnotation, "An annotation of the pod has a value that is not allowed; the message names key and value.") \
   X(UnknownAnnotation, "An annotation of our families has a key nobody reads; check its spelling.")                \
   X(ConflictingPorts, "Two sources name different ports for one profile type; keep one.")                          \
+  X(ConflictingTargets, "Two ProfilingTargets want one profile in different ways; the older one is served.")       \
+  X(ConflictingAnnotations, "Two annotations want different things; the message says which one wins.")             \
   X(PortRequired, "This profile type is pulled over HTTP and no port is set; add a port.")                         \
   X(PortNotFound, "No container of the pod declares a port of this name; use a declared name or a number.")        \
   X(ModeNotSupported, "This profile type cannot be collected in this mode; only cpu can use EBPF.")                \
