@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/plan/assignment.h"
+
+#include <algorithm>
+
+namespace flamefleet::plan {
+
+std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan) {
+  if (plan.collections.empty() || !IsLive(pod) || pod.phase == api::PodPhase::kPending)
+    return std::nullopt;
+  PodAssignment assignment{
+      .uid = pod.meta.uid, .ns = pod.meta.ns, .name = pod.meta.name, .ip = pod.ip};
+  for (const Collection& collection : plan.collections) {
+    if (collection.pull) {
+      assignment.pulls.push_back({.type = collection.type,
+                                  .port = collection.pull->port,
+                                  .path = collection.pull->path,
+                                  .parameters = collection.pull->parameters,
+                                  .interval_ns = collection.pull->interval_ns,
+                                  .timeout_ns = collection.pull->timeout_ns,
+                                  .container = collection.container,
+                                  .backend = collection.backend,
+                                  .labels = collection.labels});
+      continue;
+    }
+    const auto container =
+        std::ranges::find(pod.containers, collection.container, &api::Container::name);
+    assignment.containers.push_back({.name = collection.container,
+                                     .id = container == pod.containers.end() ? "" : container->id,
+                                     .backend = collection.backend,
+                                     .labels = collection.labels});
+  }
+  return assignment;
+}
+
+AgentConfig ConfigOf(const api::AgentPool& pool, const BackendTable& backends) {
+  return {.sampling_frequency_hz = pool.spec.sampling_frequency_hz, .backends = backends.All()};
+}
+
+}  // namespace flamefleet::plan

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The work of one node's agent, from the plans of its pods.
+//
+// Thread: any; pure.
+#pragma once
+
+#include <optional>
+
+#include "operator/api/agent_pool.h"
+#include "operator/api/pod.h"
+#include "operator/plan/backend_table.h"
+#include "operator/plan/fleet.h"
+#include "operator/plan/pod_plan.h"
+
+namespace flamefleet::plan {
+
+// What the agent does for `pod`; nothing when nothing is collected of it, or when it does not run.
+std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan);
+
+AgentConfig ConfigOf(const api::AgentPool& pool, const BackendTable& backends);
+
+}  // namespace flamefleet::plan

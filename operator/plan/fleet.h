@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What flows between the operator and its agents, as the plan sees it: an assignment per node goes
+// out, a report per node comes back. operator/control turns both into messages of
+// proto/fleet/control.proto.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operator/api/kinds.h"
+#include "operator/api/profiling_target.h"
+
+namespace flamefleet::plan {
+
+using api::ProfileType;
+using api::StringMap;
+
+// CPU of one container, by eBPF.
+struct ContainerAssignment {
+  std::string name;
+  std::string id;  // empty until it was started
+  std::string backend;
+  StringMap labels;
+
+  friend bool operator==(const ContainerAssignment&, const ContainerAssignment&) = default;
+};
+
+// pprof over HTTP, at most one per pod and profile type.
+struct PullJob {
+  ProfileType type = ProfileType::kCpu;
+  int32_t port = 0;
+  std::string path;
+  StringMap parameters;
+  int64_t interval_ns = 0;
+  int64_t timeout_ns = 0;
+  std::string container;  // empty when the port belongs to no container that declares it
+  std::string backend;
+  StringMap labels;
+
+  friend bool operator==(const PullJob&, const PullJob&) = default;
+};
+
+struct PodAssignment {
+  std::string uid;
+  std::string ns;
+  std::string name;
+  std::string ip;  // empty until there is one
+  std::vector<ContainerAssignment> containers;
+  std::vector<PullJob> pulls;
+
+  friend bool operator==(const PodAssignment&, const PodAssignment&) = default;
+};
+
+// The work of one node, by pod UID.
+using NodeAssignment = std::map<std::string, PodAssignment>;
+
+struct Backend {
+  std::string name;
+  std::string endpoint;  // base URL
+
+  friend bool operator==(const Backend&, const Backend&) = default;
+};
+
+// What all agents of a pool share.
+struct AgentConfig {
+  int32_t sampling_frequency_hz = 0;
+  std::vector<Backend> backends;  // by name
+
+  friend bool operator==(const AgentConfig&, const AgentConfig&) = default;
+};
+
+enum class CollectionState {
+  kWaiting,     // in force, nothing delivered yet
+  kDelivering,  // the backend took a profile of the last windows
+  kIdle,        // works; the container used no CPU since
+  kFailing,
+};
+
+// One ContainerAssignment or PullJob in a report.
+struct CollectionId {
+  std::string pod_uid;
+  std::string container;
+  ProfileType type = ProfileType::kCpu;
+
+  friend auto operator<=>(const CollectionId&, const CollectionId&) = default;
+};
+
+struct CollectionHealth {
+  CollectionState state = CollectionState::kWaiting;
+  std::string reason;  // one of base/reasons.h
+  std::string message;
+  int64_t last_delivered_ns = 0;  // wall clock; 0: never
+  int64_t failing_since_ns = 0;   // wall clock; 0: not failing
+
+  friend bool operator==(const CollectionHealth&, const CollectionHealth&) = default;
+};
+
+struct NodeProblem {
+  std::string reason;
+  std::string message;
+
+  friend bool operator==(const NodeProblem&, const NodeProblem&) = default;
+};
+
+// The newest that the agent of one node said.
+struct NodeReport {
+  std::string pool;
+  bool connected = false;
+  int64_t disconnected_since_ns = 0;  // wall clock; 0 while connected
+  bool received = false;  // a report came on this or an earlier stream; else the rest is empty
+  bool sampling = false;  // eBPF sampling runs
+  std::vector<NodeProblem> problems;
+  std::map<CollectionId, CollectionHealth> collections;
+
+  friend bool operator==(const NodeReport&, const NodeReport&) = default;
+};
+
+}  // namespace flamefleet::plan

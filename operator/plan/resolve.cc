@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/plan/resolve.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/reasons.h"
+
+namespace flamefleet::plan {
+namespace {
+
+using api::CollectMode;
+
+// As the CRD says.
+constexpr int64_t kDefaultIntervalNs = 15 * kNanosPerSecond;
+constexpr int64_t kDefaultTimeoutNs = 10 * kNanosPerSecond;
+
+class Resolver {
+ public:
+  Resolver(const Request& request, const PodInput& input, const StringMap& labels)
+      : request_(request), input_(input), labels_(labels) {}
+
+  std::variant<std::vector<Collection>, Problem> Run() {
+    containers_ = ContainerNames();
+    const Said<api::PortRef> port = Port();
+    const CollectMode mode = Mode(port);
+    const Backend* backend = FindBackend();
+    if (problem_) return *std::move(problem_);
+    std::vector<Collection> collections = mode == CollectMode::kEbpf ? ByEbpf() : ByPull(port);
+    if (problem_) return *std::move(problem_);
+    for (Collection& collection : collections)
+      Complete(collection, *backend);
+    return collections;
+  }
+
+ private:
+  // Empty: no restriction.
+  std::vector<std::string> ContainerNames() {
+    if (request_.target != nullptr && !request_.target->spec.containers.empty())
+      return request_.target->spec.containers;
+    const Said<std::string> said = FirstSaid(&AnnotatedProfile::container);
+    if (said.problem) Fail(*said.problem);
+    return said.value ? std::vector<std::string>{*said.value} : std::vector<std::string>{};
+  }
+
+  // The target's; else the annotations', which must not disagree.
+  Said<api::PortRef> Port() {
+    if (request_.profile != nullptr && request_.profile->pull.port)
+      return {request_.profile->pull.port, std::nullopt};
+    Said<api::PortRef> first;
+    std::optional<ResolvedPort> resolved;
+    for (const AnnotatedProfile* annotations : request_.annotations) {
+      if (!annotations->port) continue;
+      if (!first) first = annotations->port;
+      if (!annotations->port.value) continue;
+      const auto port = ResolvePort(input_.pod, *annotations->port.value, containers_);
+      if (const auto* found = std::get_if<ResolvedPort>(&port)) {
+        if (resolved && resolved->number != found->number) {
+          return {std::nullopt,
+                  Problem{reasons::kConflictingPorts,
+                          "the pod's annotations name port " + std::to_string(resolved->number) +
+                              " and port " + std::to_string(found->number) + " for " + Type()}};
+        }
+        resolved = *found;
+      }
+    }
+    return first;
+  }
+
+  CollectMode Mode(const Said<api::PortRef>& port) {
+    if (request_.profile != nullptr && request_.profile->mode != CollectMode::kAuto) {
+      if (request_.profile->mode == CollectMode::kEbpf && request_.type != ProfileType::kCpu) {
+        Fail({reasons::kModeNotSupported, Type() + " cannot be collected by eBPF"});
+      }
+      return request_.profile->mode;
+    }
+    const Said<bool> ebpf = FirstSaid(&AnnotatedProfile::ebpf);
+    if (ebpf.problem) Fail(*ebpf.problem);
+    if (ebpf.value && request_.type == ProfileType::kCpu)
+      return *ebpf.value ? CollectMode::kEbpf : CollectMode::kPull;
+    return request_.type == ProfileType::kCpu && !port ? CollectMode::kEbpf : CollectMode::kPull;
+  }
+
+  const Backend* FindBackend() {
+    const std::string name = request_.target == nullptr ? "" : request_.target->spec.backend;
+    const Backend* backend = input_.backends.Find(name);
+    if (backend == nullptr) {
+      Fail({reasons::kNoBackend, name.empty() ? "no ProfilingBackend says default: true"
+                                              : "there is no ProfilingBackend \"" + name + "\""});
+    }
+    return backend;
+  }
+
+  std::vector<Collection> ByEbpf() {
+    std::vector<Collection> collections;
+    for (const api::Container& container : input_.pod.containers) {
+      const bool named = containers_.empty() ||
+                         std::ranges::find(containers_, container.name) != containers_.end();
+      if (named && container.kind != api::ContainerKind::kInit) {
+        collections.push_back({.container = container.name});
+      }
+    }
+    if (collections.empty()) {
+      std::string names;
+      for (const std::string& name : containers_)
+        names += (names.empty() ? "\"" : "\", \"") + name;
+      Fail({reasons::kContainerNotFound,
+            "the pod has no container " + names + "\" that is not an init container"});
+    }
+    return collections;
+  }
+
+  std::vector<Collection> ByPull(const Said<api::PortRef>& port) {
+    if (port.problem) Fail(*port.problem);
+    if (!port) {
+      Fail({reasons::kPortRequired, Type() + " is pulled over HTTP: set pull.port of the target or "
+                                             "a port annotation of the pod"});
+    }
+    const Said<std::string> path = FirstSaid(&AnnotatedProfile::path);
+    const bool own_path = request_.profile != nullptr && request_.profile->pull.path;
+    if (path.problem && !own_path) Fail(*path.problem);
+    PullSettings pull;
+    pull.path =
+        own_path ? *request_.profile->pull.path : path.value.value_or(request_.default_path);
+    pull.interval_ns = kDefaultIntervalNs;
+    for (const AnnotatedProfile* annotations : request_.annotations) {
+      if (annotations->pull_problem) Fail(*annotations->pull_problem);
+      if (pull.parameters.empty()) pull.parameters = annotations->parameters;
+      if (annotations->interval_ns) pull.interval_ns = *annotations->interval_ns;
+    }
+    pull.timeout_ns = std::min(kDefaultTimeoutNs, pull.interval_ns);
+    if (request_.profile != nullptr) {
+      pull.interval_ns = request_.profile->pull.interval_ns.value_or(pull.interval_ns);
+      pull.timeout_ns =
+          request_.profile->pull.timeout_ns.value_or(std::min(kDefaultTimeoutNs, pull.interval_ns));
+    }
+    if (problem_) return {};
+    const auto resolved = ResolvePort(input_.pod, *port.value, containers_);
+    if (const auto* problem = std::get_if<Problem>(&resolved)) {
+      Fail(*problem);
+      return {};
+    }
+    const auto& found = std::get<ResolvedPort>(resolved);
+    pull.port = found.number;
+    return {Collection{.container = found.container, .pull = std::move(pull)}};
+  }
+
+  void Complete(Collection& collection, const Backend& backend) const {
+    collection.type = request_.type;
+    collection.backend = backend.name;
+    collection.labels = labels_;
+    if (!collection.container.empty()) collection.labels["container"] = collection.container;
+    // The last resort of a service's name, and only here known per collection.
+    auto& service = collection.labels["service_name"];
+    if (service.empty())
+      service = collection.container.empty() ? input_.pod.meta.name : collection.container;
+    if (request_.target != nullptr) {
+      collection.askers.targets.push_back(request_.target->meta.name);
+    } else {
+      collection.askers.annotations = true;
+    }
+  }
+
+  template <typename T>
+  Said<T> FirstSaid(Said<T> AnnotatedProfile::*field) const {
+    for (const AnnotatedProfile* annotations : request_.annotations) {
+      if (annotations->*field) return annotations->*field;
+    }
+    return {};
+  }
+
+  std::string Type() const { return std::string(api::ProfileTypeName(request_.type)); }
+
+  // The first problem is the one that is told.
+  void Fail(Problem problem) {
+    if (!problem_) problem_ = std::move(problem);
+  }
+
+  const Request& request_;
+  const PodInput& input_;
+  const StringMap& labels_;
+  std::vector<std::string> containers_;
+  std::optional<Problem> problem_;
+};
+
+}  // namespace
+
+std::variant<std::vector<Collection>, Problem> Resolve(const Request& request,
+                                                       const PodInput& input,
+                                                       const StringMap& labels) {
+  return Resolver(request, input, labels).Run();
+}
+
+}  // namespace flamefleet::plan
