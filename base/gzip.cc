@@ -68,4 +68,24 @@ Result<std::string> GunzipBounded(std::string_view data, size_t max_bytes) {
   }
 }
 
+Result<std::string> Gzip(std::string_view data) {
+  if (data.size() > UINT32_MAX) return ResourceExhaustedError("gzip: input over 4 GiB");
+  constexpr int kDefaultMemLevel = 8;
+  z_stream z{};
+  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindowBits, kDefaultMemLevel,
+                   Z_DEFAULT_STRATEGY) != Z_OK) {
+    return ResourceExhaustedError("gzip: no memory");
+  }
+  std::string out(deflateBound(&z, data.size()), '\0');  // room for all: one call is enough
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
+  z.avail_in = static_cast<uInt>(data.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  const int code = deflate(&z, Z_FINISH);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  if (code != Z_STREAM_END) return InternalError("gzip: deflate " + std::to_string(code));
+  return out;
+}
+
 }  // namespace flamefleet
