@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/db/database.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+
+#include "base/log.h"
+#include "base/thread.h"
+
+namespace flamefleet::store {
+namespace {
+
+constexpr size_t kMaxBatchBytes = 32 << 20;  // of one round of the writer
+constexpr int64_t kHousekeepingPeriodNanos = 10 * kNanosPerSecond;
+constexpr std::chrono::seconds kWriterWakeUp{1};
+constexpr int kMaxDeletions = 20;  // of a twentieth each, per housekeeping
+const std::vector<double> kCommitSecondsBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                  0.1,   0.25,   0.5,   1,    2.5,   5};
+
+int64_t DayNumber(int64_t time_ns) {
+  return time_ns / kNanosPerDay;
+}
+
+}  // namespace
+
+struct Database::Request {
+  const std::vector<NewProfile>* profiles = nullptr;
+  size_t bytes = 0;
+  Status status;  // the first error
+  bool done = false;
+
+  void Fail(const Status& error) {
+    if (status.ok()) status = error;
+  }
+};
+
+struct Database::Counters {
+  explicit Counters(Metrics* metrics)
+      : stored(metrics->Counter("flamefleet_store_profiles_stored_total",
+                                "Profiles that are on disk.")),
+        duplicates(metrics->Counter("flamefleet_store_profiles_duplicate_total",
+                                    "Profiles that were stored already: retries.")),
+        commit_errors(metrics->Counter("flamefleet_store_commit_errors_total",
+                                       "Transactions that failed; their clients were told.")),
+        removed_by_age(metrics->Counter("flamefleet_store_databases_removed_total",
+                                        "Databases, one per day, removed by retention.",
+                                        {{"reason", "age"}})),
+        removed_by_size(metrics->Counter("flamefleet_store_databases_removed_total",
+                                         "Databases, one per day, removed by retention.",
+                                         {{"reason", "size"}})),
+        damaged(metrics->Counter("flamefleet_store_databases_damaged_total",
+                                 "Databases set aside because their file is damaged.")),
+        days(metrics->Gauge("flamefleet_store_databases",
+                            "Databases, one per day, that are served.")),
+        bytes(metrics->Gauge("flamefleet_store_disk_bytes", "Size of all days on disk.")),
+        commit_seconds(metrics->Histogram("flamefleet_store_commit_seconds",
+                                          "Time of one transaction, sync included.",
+                                          kCommitSecondsBounds)) {}
+  CounterMetric stored;
+  CounterMetric duplicates;
+  CounterMetric commit_errors;
+  CounterMetric removed_by_age;
+  CounterMetric removed_by_size;
+  CounterMetric damaged;
+  GaugeMetric days;
+  GaugeMetric bytes;
+  HistogramMetric commit_seconds;
+};
+
+Database::Database(const DatabaseOptions& options, const Clock* clock, Metrics* metrics)
+    : options_(options), clock_(clock), counters_(std::make_unique<Counters>(metrics)) {}
+
+Result<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& options, const Clock* clock,
+                                                 Metrics* metrics) {
+  std::error_code error;
+  std::filesystem::create_directories(options.directory, error);
+  if (error) return ErrnoError(error.value(), "create " + options.directory);
+  std::unique_ptr<Database> database(new Database(options, clock, metrics));
+  FF_ASSIGN_OR_RETURN(database->lock_file_,
+                      OpenFile(options.directory + "/lock", O_RDWR | O_CREAT, 0600));
+  if (::flock(database->lock_file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    return AlreadyExistsError("open " + options.directory + ": another flamefleet-store uses it");
+  }
+  FF_RETURN_IF_ERROR(database->OpenExisting());
+  database->HouseKeeping();
+  Database* const self = database.get();
+  self->writer_ =
+      StartThread("ff-store-write", [self](const std::stop_token&) { self->WriteLoop(); });
+  return database;
+}
+
+Database::~Database() {
+  {
+    const MutexLock lock(&mutex_);
+    stopping_ = true;
+    work_.SignalAll();
+  }
+  if (writer_.joinable()) writer_.join();
+}
+
+Status Database::OpenExisting() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.directory, error)) {
+    const int64_t number = Day::NumberOfFileName(entry.path().filename().string());
+    if (number < 0) continue;
+    FF_RETURN_IF_ERROR(OpenForWriting(number).status());
+  }
+  if (error) return ErrnoError(error.value(), "list " + options_.directory);
+  return OkStatus();
+}
+
+Status Database::Append(const std::vector<NewProfile>& profiles) {
+  Request request{.profiles = &profiles};
+  for (const NewProfile& profile : profiles)
+    request.bytes += profile.pprof.size();
+  const MutexLock lock(&mutex_);
+  if (stopping_) return UnavailableError("the store is shutting down");
+  if (pending_bytes_ + request.bytes > kMaxPendingBytes) {
+    return UnavailableError("the disk does not keep up: " + std::to_string(pending_bytes_) +
+                            " bytes wait to be written");
+  }
+  pending_bytes_ += request.bytes;
+  queue_.push_back(&request);
+  work_.Signal();
+  while (!request.done)
+    done_.Wait(&mutex_);
+  return request.status;
+}
+
+void Database::WriteLoop() {
+  for (;;) {
+    std::vector<Request*> batch;
+    size_t batch_bytes = 0;
+    {
+      const MutexLock lock(&mutex_);
+      if (queue_.empty() && !stopping_) WaitFor(work_, mutex_, kWriterWakeUp);
+      if (queue_.empty() && stopping_) return;
+      while (!queue_.empty() && (batch.empty() || batch_bytes < kMaxBatchBytes)) {
+        batch.push_back(queue_.front());
+        batch_bytes += queue_.front()->bytes;
+        queue_.pop_front();
+      }
+    }
+    if (!batch.empty()) {
+      WriteBatch(batch);
+      const MutexLock lock(&mutex_);
+      pending_bytes_ -= batch_bytes;
+      for (Request* request : batch)
+        request->done = true;
+      done_.SignalAll();
+    }
+    HouseKeeping();
+  }
+}
+
+void Database::WriteBatch(const std::vector<Request*>& batch) {
+  struct OfDay {
+    std::vector<Request*> owners;  // of each profile
+    std::vector<const NewProfile*> profiles;
+  };
+  std::map<int64_t, OfDay> by_day;
+  for (Request* request : batch) {
+    for (const NewProfile& profile : *request->profiles) {
+      OfDay& of_day = by_day[DayNumber(profile.time_ns)];
+      of_day.owners.push_back(request);
+      of_day.profiles.push_back(&profile);
+    }
+  }
+  for (const auto& [number, of_day] : by_day)
+    WriteDay(number, of_day.owners, of_day.profiles);
+}
+
+void Database::WriteDay(int64_t number, const std::vector<Request*>& owners,
+                        const std::vector<const NewProfile*>& profiles) {
+  const int64_t start_ns = clock_->MonotonicNanos();
+  const Result<std::shared_ptr<Day>> day = OpenForWriting(number);
+  const Result<std::vector<Day::Outcome>> outcomes =
+      day.ok() ? (*day)->Append(profiles) : Result<std::vector<Day::Outcome>>(day.status());
+  if (!outcomes.ok()) {
+    counters_->commit_errors.Increment();
+    Log(LogLevel::kError, "profiles could not be written", {{"error", outcomes.status()}});
+    for (Request* owner : owners)
+      owner->Fail(outcomes.status());
+    if (day.ok() && outcomes.status().code() == StatusCode::kDataLoss) {
+      SetAside(*day, outcomes.status());
+    }
+    return;
+  }
+  counters_->commit_seconds.Observe(static_cast<double>(clock_->MonotonicNanos() - start_ns) /
+                                    kNanosPerSecond);
+  for (size_t i = 0; i < outcomes->size(); ++i) {
+    const Day::Outcome& outcome = (*outcomes)[i];
+    if (!outcome.status.ok()) {
+      owners[i]->Fail(outcome.status);
+    } else {
+      (outcome.duplicate ? counters_->duplicates : counters_->stored).Increment();
+    }
+  }
+}
+
+Result<std::shared_ptr<Day>> Database::OpenForWriting(int64_t number) {
+  {
+    const MutexLock lock(&mutex_);
+    if (const auto it = days_.find(number); it != days_.end()) return it->second;
+  }
+  Result<std::shared_ptr<Day>> day = Day::Open(options_.directory, number);
+  if (day.status().code() == StatusCode::kDataLoss) {
+    SetAside(Day::Closed(options_.directory, number), day.status());
+    day = Day::Open(options_.directory, number);
+  }
+  FF_RETURN_IF_ERROR(day.status());
+  const MutexLock lock(&mutex_);
+  days_[number] = *day;
+  counters_->days.Set(static_cast<double>(days_.size()));
+  return *day;
+}
+
+Database::Days Database::DaysIn(const TimeRange& range) const {
+  const MutexLock lock(&mutex_);
+  return Days(days_.lower_bound(DayNumber(range.from_ns)),
+              days_.upper_bound(DayNumber(range.until_ns)));
+}
+
+Status Database::ForEachDay(const TimeRange& range,
+                            const std::function<Status(const Day&)>& select) {
+  for (const auto& [number, day] : DaysIn(range)) {
+    const Status status = select(*day);
+    if (status.code() == StatusCode::kDataLoss) {
+      const MutexLock lock(&mutex_);
+      damaged_.emplace_back(day, status);
+      work_.Signal();
+      continue;
+    }
+    FF_RETURN_IF_ERROR(status);
+  }
+  return OkStatus();
+}
+
+Status Database::Select(const Selector& selector, const TimeRange& range,
+                        const ProfileVisitor& visitor) {
+  return ForEachDay(range, [&](const Day& day) { return day.Select(selector, range, visitor); });
+}
+
+Result<std::vector<Labels>> Database::SelectSeries(const Selector& selector,
+                                                   const TimeRange& range) {
+  std::set<Labels> series;
+  const Status selected = ForEachDay(range, [&](const Day& day) {
+    return day.SelectSeries(selector, range, [&](const Labels& labels) { series.insert(labels); });
+  });
+  FF_RETURN_IF_ERROR(selected);
+  return std::vector<Labels>(series.begin(), series.end());
+}
+
+void Database::HouseKeeping() {
+  std::vector<std::pair<std::shared_ptr<Day>, Status>> damaged;
+  {
+    const MutexLock lock(&mutex_);
+    damaged.swap(damaged_);
+  }
+  for (const auto& [day, error] : damaged)
+    SetAside(day, error);
+
+  const int64_t now = clock_->MonotonicNanos();
+  if (now < next_housekeeping_ns_) return;
+  next_housekeeping_ns_ = now + kHousekeepingPeriodNanos;
+  const int64_t oldest_kept = DayNumber(clock_->WallNanos() - options_.retention_ns);
+  for (const auto& [number, day] : DaysIn({0, (oldest_kept - 1) * kNanosPerDay})) {
+    RemoveDay(number, &counters_->removed_by_age);
+  }
+  int deletions = 0;
+  while (MeasureDays() > options_.max_bytes) {
+    const Days all = DaysIn({0, INT64_MAX});
+    if (all.size() > 1) {
+      RemoveDay(all.begin()->first, &counters_->removed_by_size);
+      continue;
+    }
+    if (all.empty() || ++deletions > kMaxDeletions) return;
+    if (const Status deleted = all.begin()->second->DeleteOldest(); !deleted.ok()) {
+      Log(LogLevel::kError, "the oldest profiles could not be deleted", {{"error", deleted}});
+      return;
+    }
+  }
+}
+
+int64_t Database::MeasureDays() {
+  int64_t bytes = 0;
+  for (const auto& [number, day] : DaysIn({0, INT64_MAX})) {
+    const Result<int64_t> of_day = day->Bytes();
+    if (of_day.ok()) bytes += *of_day;
+  }
+  counters_->bytes.Set(static_cast<double>(bytes));
+  return bytes;
+}
+
+void Database::RemoveDay(int64_t number, CounterMetric* counter) {
+  std::shared_ptr<Day> day;
+  {
+    const MutexLock lock(&mutex_);
+    day = std::move(days_[number]);
+    days_.erase(number);
+    counters_->days.Set(static_cast<double>(days_.size()));
+  }
+  day->RemoveFiles();
+  counter->Increment();
+  Log(LogLevel::kInfo, "removed a day", {{"path", day->path()}});
+}
+
+void Database::SetAside(const std::shared_ptr<Day>& day, const Status& error) {
+  {
+    const MutexLock lock(&mutex_);
+    const auto it = days_.find(day->number());
+    if (it != days_.end()) {
+      if (it->second != day) return;  // set aside already
+      days_.erase(it);
+    }
+    counters_->days.Set(static_cast<double>(days_.size()));
+  }
+  const std::string new_path = day->SetAside(clock_->WallNanos());
+  counters_->damaged.Increment();
+  Log(LogLevel::kError,
+      "a day is damaged and was set aside; try the sqlite3 command .recover on it",
+      {{"path", new_path}, {"error", error}});
+}
+
+}  // namespace flamefleet::store

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/db/day.h"
+
+#include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace flamefleet::store {
+namespace {
+
+constexpr int64_t kSchemaVersion = 1;
+constexpr size_t kDigestBytes = 16;
+constexpr char kSuffix[] = ".db";
+constexpr std::array<const char*, 3> kFileSuffixes = {"", "-wal", "-shm"};
+
+// FULL: the WAL is synced at each commit, which is what "acknowledged" means. The WAL file is cut
+// back after a large batch.
+constexpr char kPragmas[] =
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216;";
+constexpr char kSchema[] = R"(
+  BEGIN;
+  CREATE TABLE series (id INTEGER PRIMARY KEY, labels TEXT NOT NULL UNIQUE);
+  CREATE TABLE profile (
+    id INTEGER PRIMARY KEY,
+    series_id INTEGER NOT NULL REFERENCES series (id),
+    time_ns INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    pprof BLOB NOT NULL
+  );
+  CREATE UNIQUE INDEX profile_identity ON profile (series_id, time_ns, digest);
+  PRAGMA user_version = 1;
+  COMMIT;)";
+
+std::string EncodeLabels(const Labels& labels) {
+  return nlohmann::json(labels).dump();
+}
+
+Result<Labels> DecodeLabels(std::string_view text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return DataLossError("labels of a series are not a JSON object");
+  Labels labels;
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_string()) return DataLossError("a label of a series is not a text");
+    labels.emplace(name, value.get<std::string>());
+  }
+  return labels;
+}
+
+std::array<char, kDigestBytes> Digest(std::string_view bytes) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> full{};
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), full.data());
+  std::array<char, kDigestBytes> digest{};
+  std::copy_n(full.begin(), kDigestBytes, digest.begin());
+  return digest;
+}
+
+int64_t FileBytes(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_size : 0;
+}
+
+}  // namespace
+
+std::string Day::FileName(int64_t number) {
+  const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{number}}};
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02u%s", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), kSuffix);
+  return text.data();
+}
+
+int64_t Day::NumberOfFileName(const std::string& name) {
+  int year = 0;
+  unsigned month = 0;
+  unsigned day = 0;
+  if (std::sscanf(name.c_str(), "%4d-%2u-%2u", &year, &month, &day) != 3) return -1;
+  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{month},
+                                         std::chrono::day{day}};
+  if (!date.ok()) return -1;
+  const int64_t number = std::chrono::sys_days{date}.time_since_epoch().count();
+  return FileName(number) == name ? number : -1;
+}
+
+std::shared_ptr<Day> Day::Closed(const std::string& directory, int64_t number) {
+  return std::shared_ptr<Day>(new Day(directory + "/" + FileName(number), number));
+}
+
+Result<std::shared_ptr<Day>> Day::Open(const std::string& directory, int64_t number) {
+  std::shared_ptr<Day> day = Closed(directory, number);
+  FF_RETURN_IF_ERROR(day->Init());
+  return day;
+}
+
+Status Day::Init() {
+  FF_ASSIGN_OR_RETURN(connection_,
+                      SqliteConnection::Open(path_, SqliteConnection::Mode::kReadWriteCreate));
+  FF_RETURN_IF_ERROR(connection_->Execute(kPragmas));
+  FF_ASSIGN_OR_RETURN(const int64_t version, connection_->QueryInt("PRAGMA user_version"));
+  if (version > kSchemaVersion) {
+    return FailedPreconditionError("open " + path_ + ": schema version " + std::to_string(version) +
+                                   " was written by a newer flamefleet-store; this one knows " +
+                                   std::to_string(kSchemaVersion));
+  }
+  if (version == 0) {
+    const Status created = connection_->Execute(kSchema);
+    // A table that is there already: the file is a database of something else, or damaged.
+    if (created.code() == StatusCode::kInternal) return DataLossError(ErrorMessage(created));
+    FF_RETURN_IF_ERROR(created);
+  }
+  FF_ASSIGN_OR_RETURN(insert_series_,
+                      connection_->Prepare("INSERT INTO series (labels) VALUES (?1)"));
+  FF_ASSIGN_OR_RETURN(
+      insert_profile_,
+      connection_->Prepare("INSERT OR IGNORE INTO profile (series_id, time_ns, digest, pprof) "
+                           "VALUES (?1, ?2, ?3, ?4)"));
+  return LoadSeries();
+}
+
+Status Day::LoadSeries() {
+  FF_ASSIGN_OR_RETURN(SqliteStatement statement,
+                      connection_->Prepare("SELECT id, labels FROM series"));
+  const MutexLock lock(&mutex_);
+  for (;;) {
+    FF_ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return OkStatus();
+    Result<Labels> labels = DecodeLabels(statement.Bytes(1));
+    if (!labels.ok()) return Annotate(labels.status(), path_);
+    series_.emplace(*std::move(labels), statement.Int(0));
+  }
+}
+
+Result<std::vector<Day::Outcome>> Day::Append(const std::vector<const NewProfile*>& profiles) {
+  SeriesIds new_series;
+  std::vector<Outcome> outcomes;
+  FF_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
+  Status stored = Insert(profiles, &new_series, &outcomes);
+  if (stored.ok()) stored = connection_->Execute("COMMIT");
+  if (!stored.ok()) {
+    // Some errors have rolled back already; then this one says so and changes nothing.
+    connection_->Execute("ROLLBACK").IgnoreError();
+    return stored;
+  }
+  const MutexLock lock(&mutex_);
+  series_.merge(new_series);
+  return outcomes;
+}
+
+Status Day::Insert(const std::vector<const NewProfile*>& profiles, SeriesIds* new_series,
+                   std::vector<Outcome>* outcomes) {
+  for (const NewProfile* profile : profiles) {
+    Outcome& outcome = outcomes->emplace_back();
+    FF_ASSIGN_OR_RETURN(const int64_t series, FindOrInsertSeries(profile->labels, new_series));
+    if (series == 0) {
+      outcome.status = FailedPreconditionError(
+          "the day has " + std::to_string(kMaxSeriesPerDay) +
+          " series (label sets), the most this store keeps; use fewer distinct label values");
+      continue;
+    }
+    const auto digest = Digest(profile->pprof);
+    insert_profile_.BindInt(1, series);
+    insert_profile_.BindInt(2, profile->time_ns);
+    insert_profile_.BindBlob(3, std::string_view(digest.data(), digest.size()));
+    insert_profile_.BindBlob(4, profile->pprof);
+    FF_RETURN_IF_ERROR(insert_profile_.Run());
+    outcome.duplicate = connection_->Changes() == 0;
+  }
+  return OkStatus();
+}
+
+Result<int64_t> Day::FindOrInsertSeries(const Labels& labels, SeriesIds* new_series) {
+  {
+    const MutexLock lock(&mutex_);
+    if (const auto known = series_.find(labels); known != series_.end()) return known->second;
+    if (const auto known = new_series->find(labels); known != new_series->end()) {
+      return known->second;
+    }
+    if (series_.size() + new_series->size() >= kMaxSeriesPerDay) return 0;
+  }
+  const std::string text = EncodeLabels(labels);
+  insert_series_.BindText(1, text);
+  FF_RETURN_IF_ERROR(insert_series_.Run());
+  const int64_t id = connection_->LastInsertId();
+  new_series->emplace(labels, id);
+  return id;
+}
+
+Result<int64_t> Day::Bytes() {
+  FF_ASSIGN_OR_RETURN(const int64_t page_bytes, connection_->QueryInt("PRAGMA page_size"));
+  FF_ASSIGN_OR_RETURN(const int64_t free_pages, connection_->QueryInt("PRAGMA freelist_count"));
+  int64_t bytes = 0;
+  for (const char* suffix : kFileSuffixes)
+    bytes += FileBytes(path_ + suffix);
+  return std::max<int64_t>(0, bytes - free_pages * page_bytes);
+}
+
+Status Day::DeleteOldest() {
+  FF_RETURN_IF_ERROR(connection_->Execute(
+      "DELETE FROM profile WHERE id IN (SELECT id FROM profile ORDER BY time_ns "
+      "LIMIT (SELECT count(*) / 20 + 1 FROM profile))"));
+  // Without it the deletion itself, in the WAL, takes more room than it frees.
+  return connection_->Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+void Day::Retire(const std::function<void(const std::string& path)>& action) {
+  insert_series_ = {};
+  insert_profile_ = {};
+  connection_.reset();
+  // Snapshots that are open hold descriptors and do not care for names; none is being opened now.
+  const MutexLock lock(&mutex_);
+  retired_ = true;
+  for (const char* suffix : kFileSuffixes)
+    action(path_ + suffix);
+}
+
+void Day::RemoveFiles() {
+  Retire([](const std::string& path) { ::unlink(path.c_str()); });
+}
+
+std::string Day::SetAside(int64_t now_ns) {
+  const std::string suffix = ".corrupt-" + std::to_string(now_ns / 1'000'000'000);
+  const std::string new_path = path_ + suffix;
+  // sqlite3 finds the WAL of x at x-wal.
+  Retire([&](const std::string& path) {
+    ::rename(path.c_str(), (new_path + path.substr(path_.size())).c_str());
+  });
+  return new_path;
+}
+
+Result<std::optional<SqliteConnection>> Day::OpenSnapshot() const {
+  const MutexLock lock(&mutex_);
+  if (retired_) return std::optional<SqliteConnection>();
+  FF_ASSIGN_OR_RETURN(SqliteConnection connection,
+                      SqliteConnection::Open(path_, SqliteConnection::Mode::kReadOnly));
+  FF_RETURN_IF_ERROR(connection.Execute("BEGIN; SELECT count(*) FROM sqlite_schema;"));
+  return std::optional<SqliteConnection>(std::move(connection));
+}
+
+std::vector<std::pair<int64_t, Labels>> Day::MatchingSeries(const Selector& selector) const {
+  std::vector<std::pair<int64_t, Labels>> matching;
+  const MutexLock lock(&mutex_);
+  for (const auto& [labels, id] : series_) {
+    if (selector.Matches(labels)) matching.emplace_back(id, labels);
+  }
+  return matching;
+}
+
+Status Day::Select(const Selector& selector, const TimeRange& range,
+                   const ProfileVisitor& visitor) const {
+  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
+  if (!snapshot) return OkStatus();
+  FF_ASSIGN_OR_RETURN(SqliteStatement profiles,
+                      snapshot->Prepare("SELECT time_ns, pprof FROM profile WHERE series_id = ?1 "
+                                        "AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns"));
+  for (const auto& [id, labels] : MatchingSeries(selector)) {
+    profiles.BindInt(1, id);
+    profiles.BindInt(2, range.from_ns);
+    profiles.BindInt(3, range.until_ns);
+    for (;;) {
+      FF_ASSIGN_OR_RETURN(const bool row, profiles.Step());
+      if (!row) break;
+      FF_RETURN_IF_ERROR(visitor(labels, profiles.Int(0), profiles.Bytes(1)));
+    }
+  }
+  return OkStatus();
+}
+
+Status Day::SelectSeries(const Selector& selector, const TimeRange& range,
+                         const std::function<void(const Labels&)>& visitor) const {
+  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
+  if (!snapshot) return OkStatus();
+  FF_ASSIGN_OR_RETURN(SqliteStatement exists,
+                      snapshot->Prepare("SELECT EXISTS (SELECT 1 FROM profile WHERE series_id = ?1 "
+                                        "AND time_ns BETWEEN ?2 AND ?3)"));
+  for (const auto& [id, labels] : MatchingSeries(selector)) {
+    exists.BindInt(1, id);
+    exists.BindInt(2, range.from_ns);
+    exists.BindInt(3, range.until_ns);
+    FF_ASSIGN_OR_RETURN(const bool row, exists.Step());
+    if (row && exists.Int(0) != 0) visitor(labels);
+    exists.Reset();
+  }
+  return OkStatus();
+}
+
+}  // namespace flamefleet::store

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// StoreHandler: the routes of flamefleet-store. kRoutes in handler.cc is their list, GET / shows
+// it.
+//
+// Thread: any, several at once. Bounds: QueryLimits per query, kMaxConcurrentQueries at a time.
+// Errors: become a status code and a message; push answers as Pyroscope does:
+// {"code":...,"message":...}.
+#pragma once
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/http/server.h"
+#include "base/metrics.h"
+#include "store/db/database.h"
+#include "store/ingest/push.h"
+#include "store/query/query.h"
+
+namespace flamefleet::store {
+
+constexpr ptrdiff_t kMaxConcurrentQueries = 2;  // each may take QueryLimits::max_merge_bytes
+
+class StoreHandler {
+ public:
+  StoreHandler(Database* database, const Clock* clock, Metrics* metrics);
+  ~StoreHandler();
+  StoreHandler(const StoreHandler&) = delete;
+  StoreHandler& operator=(const StoreHandler&) = delete;
+
+  HttpServerResponse Handle(const HttpServerRequest& request);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flamefleet::store

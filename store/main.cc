@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <exception>
+
+#include "base/flags.h"
+#include "base/http/server.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/thread.h"
+#include "store/db/database.h"
+#include "store/http/handler.h"
+#include "store/options.h"
+
+namespace flamefleet::store {
+namespace {
+
+// A push waits in its handler for the sync of its group: what arrives at once is one group.
+constexpr size_t kHandlerThreads = 16;
+constexpr size_t kMaxConnections = 512;
+
+Status Serve(const StoreOptions& options, int64_t max_bytes) {
+  Metrics metrics;
+  FF_ASSIGN_OR_RETURN(const std::unique_ptr<Database> database,
+                      Database::Open({.directory = options.data,
+                                      .retention_ns = options.retention.count(),
+                                      .max_bytes = max_bytes},
+                                     &SystemClock(), &metrics));
+  StoreHandler handler(database.get(), &SystemClock(), &metrics);
+  FF_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
+                      HttpServer::Create({.listen = options.listen,
+                                          .max_body_bytes = PushLimits{}.max_request_bytes,
+                                          .max_connections = kMaxConnections,
+                                          .handler_threads = kHandlerThreads},
+                                         [&](const HttpServerRequest& request) {
+                                           return handler.Handle(request);
+                                         }));
+  Log(LogLevel::kInfo, "store is listening",
+      {{"address", options.listen}, {"port", server->port()}, {"data", options.data}});
+  if (!IsLoopback(options.listen)) {
+    Log(LogLevel::kWarn, "anyone who reaches this address can read and write profiles",
+        {{"address", options.listen}});
+  }
+  const int signal = WaitForTerminationSignal();
+  Log(LogLevel::kInfo, "store is stopping", {{"signal", signal}});
+  return OkStatus();
+}
+
+int Run(int argc, char** argv) {
+  StoreOptions options;
+  Flags flags("flamefleet-store --data DIR", "Keeps profiles and answers queries about them.");
+  flags.Text("listen", "ADDRESS", "where to serve HTTP; there is no authentication",
+             &options.listen);
+  flags.Text("data", "DIR", "where the profiles are kept; created if needed", &options.data);
+  flags.Duration("retention", "how long a profile is kept", &options.retention);
+  flags.Text("max-size", "SIZE", "the oldest days go when all take more: 500Mi, 10Gi",
+             &options.max_size);
+  flags.Text("log-level", "LEVEL", "debug, info, warn or error", &options.log_level);
+  Status status = flags.Parse(argc - 1, argv + 1);
+  if (status.ok() && flags.help_wanted()) {
+    std::fputs(flags.Help().c_str(), stdout);
+    return 0;
+  }
+  if (status.ok() && options.data.empty()) status = InvalidArgumentError("--data is missing");
+  if (status.ok() && options.retention <= std::chrono::nanoseconds(0)) {
+    status = InvalidArgumentError("--retention must be more than 0");
+  }
+  const Result<int64_t> max_bytes = ParseSize(options.max_size);
+  if (status.ok() && !max_bytes.ok()) status = Annotate(max_bytes.status(), "--max-size");
+  const Result<LogLevel> level = ParseLogLevel(options.log_level);
+  if (status.ok()) status = level.status();
+  if (!status.ok()) {
+    std::fprintf(stderr, "flamefleet-store: %s\nTry --help.\n", ErrorMessage(status).c_str());
+    return 2;
+  }
+  SetLogLevel(*level);
+  BlockTerminationSignals();
+  status = Serve(options, *max_bytes);
+  if (!status.ok()) {
+    Log(LogLevel::kError, "store cannot run", {{"error", status}});
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace flamefleet::store
+
+int main(int argc, char** argv) {
+  try {
+    return flamefleet::store::Run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flamefleet-store: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line of flamefleet-store says.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/flags.h"
+#include "base/status.h"
+
+namespace flamefleet::store {
+
+struct StoreOptions {
+  std::string listen = "127.0.0.1:4040";
+  std::string data;
+  std::chrono::nanoseconds retention = std::chrono::hours(72);
+  std::string max_size = "10Gi";
+  std::string log_level = "info";
+};
+
+// "10Gi", "500Mi", "64Ki", "1000000": bytes; at least 1 MiB. kInvalidArgument otherwise.
+Result<int64_t> ParseSize(const std::string& text);
+
+// True for addresses that only this machine reaches.
+bool IsLoopback(const std::string& listen);
+
+}  // namespace flamefleet::store

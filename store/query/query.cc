@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/query/query.h"
+
+#include <optional>
+#include <set>
+
+#include "base/clock.h"
+#include "base/pprof/merge.h"
+
+namespace flamefleet::store {
+namespace {
+
+constexpr size_t kNoSampleType = SIZE_MAX;
+
+bool Fits(const std::string& wanted, std::string_view actual) {
+  return wanted.empty() || wanted == actual;
+}
+
+// The number of the sample type that is asked for; kNoSampleType when the profile does not have it.
+size_t FindSampleType(const SampleTypeChoice& choice, const pprof::Profile& profile) {
+  if (!Fits(choice.period_type, profile.strings.Get(profile.period_type.type)) ||
+      !Fits(choice.period_unit, profile.strings.Get(profile.period_type.unit))) {
+    return kNoSampleType;
+  }
+  for (size_t i = 0; i < profile.sample_types.size(); ++i) {
+    const pprof::ValueType& type = profile.sample_types[i];
+    if (Fits(choice.type, profile.strings.Get(type.type)) &&
+        Fits(choice.unit, profile.strings.Get(type.unit))) {
+      return i;
+    }
+  }
+  return kNoSampleType;
+}
+
+class Query {
+ public:
+  Query(const Selector& selector, const QueryLimits& limits)
+      : selector_(selector), merger_(limits.max_merge_bytes) {}
+
+  Status Add(const Labels& labels, std::string_view bytes) {
+    FF_RETURN_IF_ERROR(pprof::Decode(bytes, pprof::DecodeLimits{}, &profile_));
+    if (!selector_.sample_type.type.empty()) {
+      const size_t index = FindSampleType(selector_.sample_type, profile_);
+      if (index == kNoSampleType) return OkStatus();
+      pprof::KeepSampleType(index, &profile_);
+    }
+    const Status added = merger_.Add(profile_);
+    if (added.code() == StatusCode::kResourceExhausted) {
+      return ResourceExhaustedError(ErrorMessage(added) +
+                                    "; choose a shorter time range or fewer series");
+    }
+    if (added.code() == StatusCode::kFailedPrecondition) {
+      return FailedPreconditionError(ErrorMessage(added) +
+                                     "; name the one you want, as in process_cpu:cpu");
+    }
+    FF_RETURN_IF_ERROR(added);
+    series_.insert(labels);
+    names_.insert(labels.at(kProfileName));
+    return OkStatus();
+  }
+
+  MergedProfile Take() {
+    MergedProfile merged{.profiles = merger_.profiles(), .series = series_.size()};
+    merged.profile = merger_.Take();
+    for (const std::string& name : names_)
+      merged.name += (merged.name.empty() ? "" : ",") + name;
+    return merged;
+  }
+
+ private:
+  const Selector& selector_;
+  pprof::Merger merger_;
+  pprof::Profile profile_;
+  std::set<Labels> series_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+Result<MergedProfile> MergeProfiles(Database* database, const Selector& selector,
+                                    const TimeRange& range, const QueryLimits& limits) {
+  Query query(selector, limits);
+  FF_RETURN_IF_ERROR(
+      database->Select(selector, range, [&](const Labels& labels, int64_t, std::string_view bytes) {
+        return query.Add(labels, bytes);
+      }));
+  MergedProfile merged = query.Take();
+  if (merged.profiles == 0) {
+    return NotFoundError("no profile matches between " + FormatRfc3339(range.from_ns) + " and " +
+                         FormatRfc3339(range.until_ns) + "; /series lists what there is");
+  }
+  return merged;
+}
+
+size_t DefaultSampleType(const pprof::Profile& profile) {
+  if (profile.default_sample_type != 0) {
+    const std::string_view wanted = profile.strings.Get(profile.default_sample_type);
+    for (size_t i = 0; i < profile.sample_types.size(); ++i) {
+      if (profile.strings.Get(profile.sample_types[i].type) == wanted) return i;
+    }
+  }
+  return profile.sample_types.size() - 1;
+}
+
+}  // namespace flamefleet::store

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The query: merges the selected profiles into one.
+//
+// Thread: any. Bounds: QueryLimits. Errors: kNotFound nothing matches; kResourceExhausted the
+// result would be too large, kFailedPrecondition the profiles have different sample types: both are
+// the query's doing, and the message says how to narrow it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/pprof/profile.h"
+#include "base/pprof/top.h"
+#include "base/status.h"
+#include "store/db/database.h"
+#include "store/match/selector.h"
+#include "store/match/time_range.h"
+
+namespace flamefleet::store {
+
+struct QueryLimits {
+  size_t max_merge_bytes = 256 << 20;
+};
+
+struct MergedProfile {
+  pprof::Profile profile;
+  std::string name;     // profile type: the __name__ of the series; several are joined by commas
+  size_t profiles = 0;  // that went in
+  size_t series = 0;
+};
+
+// With a sample type in the selector, the result has only that one.
+Result<MergedProfile> MergeProfiles(Database* database, const Selector& selector,
+                                    const TimeRange& range, const QueryLimits& limits);
+
+// The sample type that a person wants to see first: the profile's default, else the last one.
+size_t DefaultSampleType(const pprof::Profile& profile);
+
+}  // namespace flamefleet::store
