@@ -10,6 +10,8 @@
 //         kResourceExhausted a body over its bound; kCancelled stop was requested;
 //         kInvalidArgument a bad URL. A status code of 400 and above is an answer, not an error.
 //         Redirects are not followed.
+// For servers that we chose: the library reads a response's header without a bound. What a pod
+// serves is read by base/http/fetch.h.
 #pragma once
 
 #include <chrono>
@@ -36,7 +38,7 @@ struct HttpTlsOptions {
 };
 
 struct HttpClientOptions {
-  std::string base_url;  // scheme://host[:port], no path
+  std::string base_url;  // scheme://host[:port], no path; host is a name or an IPv4 address
   HttpTlsOptions tls;
   size_t max_response_bytes = 16 << 20;
 };
@@ -62,8 +64,9 @@ class HttpClient {
  public:
   // Called with the status and headers before the first byte of the body.
   using HeadHandler = std::function<void(const HttpResponse& head)>;
-  // Called with each piece of the body as it arrives, on one thread at a time. A status that is not
-  // OK ends the exchange and becomes its result. Blocking in it is the back-pressure.
+  // Called with each piece of the body as it arrives (a body with Content-Length: each 64 KiB). A
+  // status that is not OK ends the exchange and becomes its result. Blocking in it is the
+  // back-pressure.
   using BodyHandler = std::function<Status(std::string_view piece)>;
 
   static Result<std::unique_ptr<HttpClient>> Create(const HttpClientOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RawSocket and RawListener: TCP without HTTP, for tests that misbehave on the wire.
+// RawSocket and RawServer: TCP without HTTP, for tests that misbehave on the wire.
 //
 // Thread: one owner. Bounds: every wait ends after kSocketDeadline. Errors: a failed test
 // assertion.
@@ -11,9 +11,13 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "base/fd.h"
 
@@ -96,26 +100,38 @@ class RawSocket {
   UniqueFd fd_;
 };
 
-class RawListener {
+// Listens on a port of 127.0.0.1 and runs `serve` for each connection, one after another, on a
+// thread of its own.
+class RawServer {
  public:
-  RawListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit RawServer(std::function<void(RawSocket&)> serve)
+      : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = Loopback(0);
     socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(fd_.get(), 16), 0);
-    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 64), 0);
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);
-    const timeval deadline = {.tv_sec = kSocketDeadlineSeconds, .tv_usec = 0};
-    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
+    thread_ = std::jthread([this, serve = std::move(serve)] {
+      for (;;) {
+        const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd < 0) return;
+        RawSocket socket(fd);
+        serve(socket);
+      }
+    });
   }
+  ~RawServer() { ::shutdown(listener_.get(), SHUT_RDWR); }
+  RawServer(const RawServer&) = delete;
+  RawServer& operator=(const RawServer&) = delete;
+
   uint16_t port() const { return port_; }
-  RawSocket Accept() const {
-    return RawSocket(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  }
+  std::string Url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
  private:
-  UniqueFd fd_;
+  UniqueFd listener_;
   uint16_t port_ = 0;
+  std::jthread thread_;  // last: joined first
 };
 
 }  // namespace flamefleet

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/http/fetch.h"
+
+// Boost 1.74 uses std::exchange without including it.
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+
+#include "base/http/url.h"
+
+namespace flamefleet {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Read buffer: what Beast reads at once.
+constexpr size_t kReadChunk = 16 << 10;
+
+// Completion token: the result of co_await, its error in `error`.
+auto Into(error_code& error) {
+  return asio::redirect_error(asio::use_awaitable, error);
+}
+
+Status ConnectError(const error_code& error) {
+  if (error == asio::error::connection_refused) {
+    return FailedPreconditionError("connect: connection refused");
+  }
+  if (error == beast::error::timeout) return DeadlineExceededError("connect: no answer in time");
+  return ErrnoError(error.value(), "connect");
+}
+
+Status ReadError(const error_code& error, const FetchOptions& options) {
+  if (error == beast::error::timeout) {
+    return DeadlineExceededError("not done in " + std::to_string(options.timeout.count()) + " ms");
+  }
+  if (error == http::error::body_limit) {
+    return ResourceExhaustedError("body is larger than " + std::to_string(options.max_body_bytes) +
+                                  " bytes");
+  }
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return ResourceExhaustedError("header is larger than " +
+                                  std::to_string(options.max_header_bytes) + " bytes");
+  }
+  if (error == http::error::end_of_stream || error == http::error::partial_message) {
+    return UnavailableError("the connection was closed before the end of the answer");
+  }
+  if (error.category() == make_error_code(http::error::bad_version).category()) {
+    return InvalidArgumentError("the answer is not HTTP: " + error.message());
+  }
+  return UnavailableError("read: " + error.message());
+}
+
+asio::awaitable<Result<FetchResponse>> Exchange(beast::tcp_stream& stream, tcp::endpoint endpoint,
+                                                const FetchOptions& options) {
+  error_code error;
+  stream.expires_after(options.timeout);
+  co_await stream.async_connect(endpoint, Into(error));
+  if (error) co_return ConnectError(error);
+
+  http::request<http::empty_body> request(http::verb::get, options.target, 11);
+  request.set(http::field::host, JoinHostPort(options.address, options.port));
+  request.set(http::field::user_agent, "flamefleet/" FF_VERSION);
+  request.set(http::field::connection, "close");
+  co_await http::async_write(stream, request, Into(error));
+  if (error) co_return ReadError(error, options);
+
+  beast::flat_buffer buffer(options.max_header_bytes + kReadChunk);
+  buffer.reserve(kReadChunk);
+  http::response_parser<http::string_body> parser;
+  parser.header_limit(static_cast<uint32_t>(options.max_header_bytes));
+  parser.body_limit(options.max_body_bytes);
+  co_await http::async_read(stream, buffer, parser, Into(error));
+  if (error) co_return ReadError(error, options);
+  co_return FetchResponse{.status = static_cast<int>(parser.get().result_int()),
+                          .body = std::move(parser.get().body())};
+}
+
+}  // namespace
+
+Result<FetchResponse> Fetch(const FetchOptions& options, const std::stop_token& stop) {
+  const std::string context =
+      "GET http://" + JoinHostPort(options.address, options.port) + options.target;
+  error_code error;
+  const auto address = asio::ip::make_address(options.address, error);
+  if (error) return InvalidArgumentError(context + ": not an IP address");
+
+  asio::io_context io(1);
+  beast::tcp_stream stream(io);
+  const std::stop_callback on_stop(stop, [&] { asio::post(io, [&stream] { stream.close(); }); });
+  Result<FetchResponse> result;
+  asio::co_spawn(io, Exchange(stream, tcp::endpoint(address, options.port), options),
+                 [&result](const std::exception_ptr& thrown, Result<FetchResponse> response) {
+                   result = thrown ? ResourceExhaustedError("out of memory") : std::move(response);
+                 });
+  io.run();
+  if (stop.stop_requested()) return CancelledError(context + ": stop was requested");
+  if (!result.ok()) return Annotate(result.status(), context);
+  return result;
+}
+
+}  // namespace flamefleet

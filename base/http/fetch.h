@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fetch: one GET of a server that is not trusted, such as a pod: every byte and second is bounded.
+//
+// Thread: any; blocks the caller. A connection per call, no redirects, no credentials, no TLS.
+// Units:  milliseconds.
+// Bounds: header and body bytes, the time of the whole exchange.
+// Errors: kFailedPrecondition nothing listens on the port; kUnavailable not reachable, or cut
+// before
+//         the end; kDeadlineExceeded the timeout; kResourceExhausted header or body over the bound;
+//         kInvalidArgument the answer is not HTTP, or the address is none; kCancelled stop.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+
+#include "base/status.h"
+
+namespace flamefleet {
+
+struct FetchOptions {
+  std::string address;  // IPv4 or IPv6, no name, no brackets
+  uint16_t port = 0;
+  std::string target = "/";  // path and query, already encoded
+  size_t max_header_bytes = 16 << 10;
+  size_t max_body_bytes = 16 << 20;
+  std::chrono::milliseconds timeout{10'000};
+};
+
+struct FetchResponse {
+  int status = 0;
+  std::string body;
+};
+
+Result<FetchResponse> Fetch(const FetchOptions& options, const std::stop_token& stop);
+
+}  // namespace flamefleet
