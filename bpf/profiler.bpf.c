@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+// The sampling program: runs on every tick of a per-CPU cpu-clock perf event and writes one record
+// per wanted sample.
+//
+// No wake-ups: the agent drains the ring on a timer. Everything that is skipped or lost is counted
+// (enum ff_counter). Everything that is written to user space is in profiler.h.
+// clang-format off: vmlinux_min.h must come first
+#include "bpf/vmlinux/vmlinux_min.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "bpf/profiler.h"
+// clang-format on
+
+#if !defined(__TARGET_ARCH_x86)
+#error "profiler.bpf.c reads x86-64 registers; other architectures are not supported yet"
+#endif
+
+// The kernel lends most helpers used here only to programs under the GPL.
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile struct ff_config config = {};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 1 << 20);  // bytes; the agent sets it before loading
+} ring SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, FF_MAX_CGROUPS);
+  __type(key, u64);
+  __type(value, u32);
+} cgroups SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, FF_MAX_PIDS);
+  __type(key, u32);
+  __type(value, u8);
+} pids SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, FF_COUNTERS);
+  __type(key, u32);
+  __type(value, u64);
+} counters SEC(".maps");
+
+// The sample being built and the state of the walk. Too big for the BPF stack; a CPU builds one
+// sample at a time.
+struct scratch {
+  u64 ip;
+  u64 sp;
+  u64 bp;
+  struct ff_sample sample;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline void count(u32 which) {
+  u64* counter = bpf_map_lookup_elem(&counters, &which);
+  if (counter) (*counter)++;
+}
+
+static __always_inline struct scratch* this_scratch(void) {
+  u32 zero = 0;
+  return bpf_map_lookup_elem(&scratches, &zero);
+}
+
+// The farthest that one frame may be from the next: what is beyond is not a frame pointer.
+#define MAX_FRAME_BYTES (1 << 20)
+
+// Records the frame in s->ip and moves s to its caller by frame pointer. 0: go on; else the enum
+// ff_stop reason. A global function (not static): the verifier checks it once, not once per
+// iteration, so depth costs no verifier time.
+__attribute__((noinline)) int step(void) {
+  struct scratch* s = this_scratch();
+  if (!s) return FF_STOP_FAULT;
+  struct ff_sample* sample = &s->sample;
+  sample->frames[(sample->kernel_frames + sample->user_frames) & (FF_FRAMES - 1)] = s->ip;
+  sample->user_frames++;
+
+  const u64 bp = s->bp;
+  if (bp == 0) return FF_STOP_COMPLETE;
+  if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return FF_STOP_BAD_POINTER;
+  u64 frame[2];  // the caller's frame pointer, the return address
+  if (bpf_probe_read_user(frame, sizeof(frame), (const void*)bp)) return FF_STOP_FAULT;
+  if (frame[1] == 0) return FF_STOP_COMPLETE;
+  s->ip = frame[1];
+  s->sp = bp + sizeof(frame);
+  s->bp = frame[0];
+  return 0;
+}
+
+static __always_inline void walk_user_stack(struct scratch* s) {
+  u32 stop = FF_STOP_DEPTH;
+  for (int i = 0; i < FF_MAX_USER_FRAMES; i++) {
+    const int reason = step();
+    if (reason) {
+      stop = reason;
+      break;
+    }
+  }
+  s->sample.stop = stop;
+}
+
+// Fills ip, sp and bp with the user registers of the current task. False when there are none.
+static __always_inline bool read_user_registers(struct bpf_perf_event_data* ctx,
+                                                struct scratch* s) {
+  if ((ctx->regs.cs & 3) == 3) {  // interrupted in user mode
+    s->ip = ctx->regs.rip;
+    s->sp = ctx->regs.rsp;
+    s->bp = ctx->regs.rbp;
+    return true;
+  }
+  if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) return false;
+  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
+  struct pt_regs user;
+  if (!regs || bpf_probe_read_kernel(&user, sizeof(user), regs)) return false;
+  s->ip = user.rip;
+  s->sp = user.rsp;
+  s->bp = user.rbp;
+  return true;
+}
+
+static __always_inline struct kernfs_node* parent_of(struct kernfs_node* node) {
+  if (bpf_core_field_exists(node->parent)) return BPF_CORE_READ(node, parent);
+  return BPF_CORE_READ((struct kernfs_node___rcu*)node, __parent);
+}
+
+// The directory of the task's cgroup in the v1 hierarchy of a controller; NULL when it is the root
+// there, or the controller is not on v1.
+static __always_inline struct kernfs_node* v1_directory(struct css_set* set, u32 controller) {
+  struct cgroup_subsys_state* css = NULL;
+  const void* slot =
+      (const void*)set + bpf_core_field_offset(struct css_set, subsys) + controller * sizeof(void*);
+  if (bpf_probe_read_kernel(&css, sizeof(css), slot) || !css) return NULL;
+  struct cgroup* group = BPF_CORE_READ(css, cgroup);
+  if (BPF_CORE_READ(group, root) == BPF_CORE_READ(set, dfl_cgrp, root)) return NULL;
+  struct kernfs_node* node = BPF_CORE_READ(group, kn);
+  return parent_of(node) ? node : NULL;
+}
+
+// Container runtimes put a container into every v1 hierarchy there is, and into v2 otherwise: so v1
+// first, where the v2 hierarchy of a hybrid host knows only systemd's units.
+static __always_inline struct kernfs_node* cgroup_directory(struct task_struct* task) {
+  struct css_set* set = BPF_CORE_READ(task, cgroups);
+  struct kernfs_node* node = NULL;
+  if (bpf_core_enum_value_exists(enum cgroup_subsys_id, pids_cgrp_id))
+    node = v1_directory(set, bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id));
+  if (!node && bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id))
+    node = v1_directory(set, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
+  return node ? node : BPF_CORE_READ(set, dfl_cgrp, kn);
+}
+
+// Tells the agent about a cgroup id, once: the map remembers that it was told.
+static __always_inline void report_cgroup(u64 id, struct kernfs_node* node) {
+  const u32 reported = FF_CGROUP_REPORTED;
+  if (bpf_map_update_elem(&cgroups, &id, &reported, BPF_NOEXIST)) return;  // another CPU does
+  struct ff_cgroup_record* record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) {
+    bpf_map_delete_elem(&cgroups, &id);
+    count(FF_COUNT_CGROUP_RING_FULL);
+    return;
+  }
+  record->kind = FF_RECORD_CGROUP;
+  record->reserved = 0;
+  record->cgroup_id = id;
+  for (int i = 0; i < FF_CGROUP_NAMES; i++) {
+    record->names[i][0] = 0;
+    if (node) {
+      bpf_probe_read_kernel_str(record->names[i], FF_CGROUP_NAME_BYTES, BPF_CORE_READ(node, name));
+      node = parent_of(node);
+    }
+  }
+  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline bool is_wanted(struct task_struct* task, u32 pid, u64* cgroup_id) {
+  if (config.scope == FF_SCOPE_HOST) return true;
+  if (config.scope == FF_SCOPE_PIDS) return bpf_map_lookup_elem(&pids, &pid) != NULL;
+  struct kernfs_node* node = cgroup_directory(task);
+  *cgroup_id = BPF_CORE_READ(node, id);
+  const u32* verdict = bpf_map_lookup_elem(&cgroups, cgroup_id);
+  if (!verdict) report_cgroup(*cgroup_id, node);
+  if (!verdict || *verdict == FF_CGROUP_REPORTED) {
+    count(FF_COUNT_CGROUP_PENDING);
+    return false;
+  }
+  return *verdict == FF_CGROUP_WANTED;
+}
+
+SEC("perf_event")
+int take_sample(struct bpf_perf_event_data* ctx) {
+  const u64 pid_tid = bpf_get_current_pid_tgid();
+  const u32 pid = pid_tid >> 32;
+  if (pid == 0) return 0;  // idle
+  count(FF_COUNT_EVENTS);
+  struct task_struct* task = (struct task_struct*)bpf_get_current_task();
+  u64 cgroup_id = 0;
+  if (!is_wanted(task, pid, &cgroup_id)) return 0;
+
+  struct scratch* s = this_scratch();
+  if (!s) return 0;
+  struct ff_sample* sample = &s->sample;
+  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+  sample->kind = FF_RECORD_SAMPLE;
+  sample->pid = pid;
+  sample->tid = (u32)pid_tid;
+  sample->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? FF_SAMPLE_KERNEL_THREAD : 0;
+  sample->user_frames = 0;
+  sample->start_boottime = BPF_CORE_READ(leader, start_boottime);
+  sample->exec_id = BPF_CORE_READ(leader, self_exec_id);
+  sample->cgroup_id = cgroup_id;
+  BPF_CORE_READ_STR_INTO(&sample->comm, leader, comm);
+
+  const long kernel_bytes =
+      bpf_get_stack(ctx, sample->frames, FF_MAX_KERNEL_FRAMES * sizeof(u64), 0);
+  sample->kernel_frames = kernel_bytes > 0 ? kernel_bytes / sizeof(u64) : 0;
+
+  sample->stop = FF_STOP_NONE;
+  if (!sample->flags && BPF_CORE_READ(task, mm)) {
+    if (read_user_registers(ctx, s))
+      walk_user_stack(s);
+    else
+      sample->stop = FF_STOP_NO_REGISTERS;
+  }
+
+  const u64 frames = (u64)sample->kernel_frames + sample->user_frames;
+  const u64 bytes = FF_SAMPLE_HEADER_BYTES + (frames & (FF_FRAMES - 1)) * sizeof(u64);
+  if (bpf_ringbuf_output(&ring, sample, bytes, BPF_RB_NO_WAKEUP)) {
+    count(FF_COUNT_RING_FULL);
+    return 0;
+  }
+  count(FF_COUNT_SENT);
+  if (sample->stop < FF_STOPS) count(FF_COUNT_STOP + sample->stop);
+  return 0;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+// What bpf/profiler.bpf.c and the agent tell each other: records of the ring buffer, map keys and
+// values, configuration.
+//
+// The one header both sides include (clang -target bpf and g++). Fixed widths only; sizes are
+// asserted. A number in an enum is part of the contract of one build, not of a file format: kernel
+// program and agent are always built together.
+#pragma once
+
+#ifdef __cplusplus
+#include <cstdint>
+#define FF_STATIC_ASSERT static_assert
+using ff_u8 = std::uint8_t;
+using ff_u16 = std::uint16_t;
+using ff_u32 = std::uint32_t;
+using ff_u64 = std::uint64_t;
+#else
+#define FF_STATIC_ASSERT _Static_assert
+typedef __u8 ff_u8;
+typedef __u16 ff_u16;
+typedef __u32 ff_u32;
+typedef __u64 ff_u64;
+#endif
+
+enum {
+  FF_MAX_KERNEL_FRAMES = 127,  // as kernel.perf_event_max_stack's default
+  FF_MAX_USER_FRAMES = 127,
+  FF_FRAMES = 256,  // room for both, a power of two: the verifier accepts index & (FF_FRAMES - 1)
+  FF_COMM_BYTES = 16,  // TASK_COMM_LEN of the kernel, with the final 0
+  FF_CGROUP_NAMES =
+      5,  // a cgroup and four ancestors: <container>/<pod>/<qos>/kubepods and one more
+  FF_CGROUP_NAME_BYTES = 128,  // longest in use: "cri-containerd-" + 64 + ".scope" = 85
+  FF_MAX_CGROUPS =
+      16384,  // cgroups with a verdict; least recently used go first and are reported again
+  FF_MAX_PIDS = 1024,  // processes of scope FF_SCOPE_PIDS
+};
+
+// Whose samples are recorded.
+enum ff_scope {
+  FF_SCOPE_CGROUPS = 0,  // processes whose cgroup has the verdict FF_CGROUP_WANTED
+  FF_SCOPE_HOST = 1,     // every process but the idle task
+  FF_SCOPE_PIDS = 2,     // processes in the map `pids`
+};
+
+// Value of the map `cgroups` (key: ff_u64 cgroup id).
+enum ff_verdict {
+  FF_CGROUP_REPORTED = 0,  // a ff_cgroup_record was sent, the agent has not answered yet
+  FF_CGROUP_WANTED = 1,
+  FF_CGROUP_UNWANTED = 2,
+};
+
+// Index into the per-CPU array `counters`; each element is a ff_u64.
+enum ff_counter {
+  FF_COUNT_EVENTS = 0,          // timer events that met a task other than the idle one
+  FF_COUNT_SENT = 1,            // samples put into the ring
+  FF_COUNT_RING_FULL = 2,       // samples lost: no room in the ring
+  FF_COUNT_CGROUP_PENDING = 3,  // samples skipped: verdict of the cgroup not known yet
+  FF_COUNT_CGROUP_RING_FULL =
+      4,  // cgroup reports lost for lack of room; reported again with the next sample
+  FF_COUNT_STOP =
+      5,  // FF_COUNT_STOP + r: samples sent whose user stack ended with reason r (ff_stop)
+  FF_COUNTERS = 16,
+};
+
+// Why the user stack of a sample ends where it ends.
+enum ff_stop {
+  FF_STOP_NONE = 0,         // there is no user stack: kernel thread, or an exiting task
+  FF_STOP_COMPLETE = 1,     // the outermost frame: frame pointer or return address 0
+  FF_STOP_DEPTH = 2,        // FF_MAX_USER_FRAMES reached
+  FF_STOP_BAD_POINTER = 3,  // the frame pointer is not aligned, does not go up, or leaps by over 1
+                            // MiB: code without frame pointers
+  FF_STOP_FAULT = 4,        // the frame is not in memory
+  FF_STOP_NO_REGISTERS =
+      5,  // sampled in the kernel, and this kernel cannot give the user registers (before 5.15)
+  FF_STOPS = 6,
+};
+FF_STATIC_ASSERT((int)FF_COUNT_STOP + (int)FF_STOPS <= (int)FF_COUNTERS, "counters do not fit");
+
+// First field of every record in the ring.
+enum ff_record_kind {
+  FF_RECORD_SAMPLE = 1,
+  FF_RECORD_CGROUP = 2,
+};
+
+enum ff_sample_flags {
+  FF_SAMPLE_KERNEL_THREAD = 1,
+};
+
+// One sample. The record ends after the last frame in use: its size is FF_SAMPLE_HEADER_BYTES + 8 *
+// (kernel + user frames).
+struct ff_sample {
+  ff_u32 kind;            // FF_RECORD_SAMPLE
+  ff_u32 pid;             // process: what the kernel calls tgid; initial PID namespace
+  ff_u32 tid;             // thread: what the kernel calls pid; initial PID namespace
+  ff_u8 flags;            // ff_sample_flags
+  ff_u8 kernel_frames;    // frames[0 .. kernel_frames), innermost first
+  ff_u8 user_frames;      // the frames after those, innermost first
+  ff_u8 stop;             // enum ff_stop
+  ff_u64 start_boottime;  // of the process, nanoseconds since boot: with pid its identity.
+                          // /proc/PID/stat has it in 10 ms ticks
+  ff_u64 exec_id;  // changes with each exec of the process: with the two above, the identity of its
+                   // address space
+  ff_u64 cgroup_id;          // FF_SCOPE_CGROUPS: key in `cgroups`; 0 in other scopes
+  char comm[FF_COMM_BYTES];  // of the process's main thread
+  ff_u64 frames[FF_FRAMES];  // instruction pointers; of a caller: the return address
+};
+enum { FF_SAMPLE_HEADER_BYTES = 56 };
+FF_STATIC_ASSERT(sizeof(struct ff_sample) == FF_SAMPLE_HEADER_BYTES + 8 * FF_FRAMES,
+                 "ff_sample has holes");
+
+// Sent once per cgroup id that is seen: the names survive the process, so that its container is
+// known when it has gone.
+struct ff_cgroup_record {
+  ff_u32 kind;       // FF_RECORD_CGROUP
+  ff_u32 reserved;   // 0: keeps the next field aligned
+  ff_u64 cgroup_id;  // inode number of its directory
+  char names[FF_CGROUP_NAMES]
+            [FF_CGROUP_NAME_BYTES];  // names[0]: the cgroup, then its ancestors; "" above the root
+};
+FF_STATIC_ASSERT(sizeof(struct ff_cgroup_record) == 16 + FF_CGROUP_NAMES * FF_CGROUP_NAME_BYTES,
+                 "ff_cgroup_record has holes");
+
+// Set before loading (.rodata), so that the verifier removes what is not used.
+struct ff_config {
+  ff_u32 scope;  // enum ff_scope
+};
