@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which container a cgroup belongs to, from its path alone.
+//
+// Understood: kubelet's cgroupfs and systemd drivers with containerd, CRI-O and dockershim names,
+// QoS classes or none, static pods, crun's and systemd's sub-cgroups of a container, kind, k3s,
+// plain docker, podman.
+//
+// Thread: any. Bounds: linear in the length of the path.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flamefleet::agent {
+
+constexpr size_t kContainerIdLength = 64;
+
+// The ids (64 hexadecimal digits) of the containers that the cgroup is inside of, innermost first;
+// empty for a cgroup of the host. A container that may make cgroups can forge inner ones: take the
+// first id that is known.
+//
+// In a path with pods ("pod<uid>"), a container is what follows a pod. Else it is the last
+// component that looks like one.
+std::vector<std::string> ContainerIdsOfCgroup(std::string_view path);
+
+}  // namespace flamefleet::agent

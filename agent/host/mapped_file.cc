@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/host/mapped_file.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/clock.h"
+
+namespace flamefleet::agent {
+namespace {
+
+// File systems whose server can keep a reader waiting for ever.
+// Source: man 2 statfs; linux/magic.h has not all of them.
+constexpr uint32_t kFuseMagic = 0x65735546;
+constexpr uint32_t kCifsMagic = 0xFF534D42;
+constexpr uint32_t kSmb2Magic = 0xFE534D42;
+constexpr uint32_t kCephMagic = 0x00C36400;
+
+bool MayBlockForEver(uint32_t magic) {
+  return magic == kFuseMagic || magic == kCifsMagic || magic == kSmb2Magic || magic == kCephMagic ||
+         magic == NFS_SUPER_MAGIC || magic == V9FS_MAGIC;
+}
+
+UniqueFd OpenPathByMapFiles(const std::string& proc_root, uint32_t pid, const MapsEntry& entry) {
+  char range[64];
+  std::snprintf(range, sizeof(range), "%u/map_files/%lx-%lx", pid, entry.start, entry.end);
+  return UniqueFd(::open((proc_root + "/" + range).c_str(), O_PATH | O_CLOEXEC));
+}
+
+UniqueFd OpenPathInRoot(const std::string& proc_root, uint32_t pid, const std::string& path) {
+  const std::string root = proc_root + "/" + std::to_string(pid) + "/root";
+  const UniqueFd root_fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root_fd.ok()) return {};
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, root_fd.get(), path.c_str(), &how, sizeof(how))));
+}
+
+// Opens for reading what `path_fd` names, if it is a file that can be read without waiting.
+Result<MappedFile> OpenRegular(const UniqueFd& path_fd, const std::string& name) {
+  struct stat info {};
+  if (::fstat(path_fd.get(), &info) != 0) return ErrnoError(errno, "stat " + name);
+  if (!S_ISREG(info.st_mode)) return FailedPreconditionError("open " + name + ": not a file");
+  if (static_cast<uint64_t>(info.st_size) > kMaxMappedFileBytes)
+    return ResourceExhaustedError("open " + name + ": larger than 4 GiB");
+  struct statfs file_system {};
+  if (::fstatfs(path_fd.get(), &file_system) != 0) return ErrnoError(errno, "statfs " + name);
+  if (MayBlockForEver(static_cast<uint32_t>(file_system.f_type)))
+    return FailedPreconditionError("open " + name + ": on a network or FUSE file system");
+  const std::string reopen = "/proc/self/fd/" + std::to_string(path_fd.get());
+  MappedFile file;
+  file.fd.reset(::open(reopen.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file.fd.ok()) return ErrnoError(errno, "open " + name);
+  file.device = info.st_dev;
+  file.inode = info.st_ino;
+  file.size = static_cast<uint64_t>(info.st_size);
+  file.modified_ns = info.st_mtim.tv_sec * kNanosPerSecond + info.st_mtim.tv_nsec;
+  return file;
+}
+
+}  // namespace
+
+Result<MappedFile> OpenMappedFile(const std::string& proc_root, uint32_t pid,
+                                  const MapsEntry& entry) {
+  const std::string name = entry.path + " of process " + std::to_string(pid);
+  if (entry.path.empty() || entry.path.front() != '/')
+    return FailedPreconditionError("open " + name + ": not a file");
+  UniqueFd path_fd = OpenPathByMapFiles(proc_root, pid, entry);
+  if (!path_fd.ok() && !entry.deleted) path_fd = OpenPathInRoot(proc_root, pid, entry.path);
+  if (!path_fd.ok()) return ErrnoError(errno, "open " + name);
+  return OpenRegular(path_fd, name);
+}
+
+std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, uint32_t pid,
+                                                  const MapsEntry& entry) {
+  if (entry.inode == 0) return nullptr;
+  const Key key(entry.device_major, entry.device_minor, entry.inode);
+  if (const auto found = files_.find(key); found != files_.end()) {
+    if (std::shared_ptr<const MappedFile> file = found->second.lock()) return file;
+  }
+  if (files_.size() >= max_open_) Sweep();
+  if (files_.size() >= max_open_) {
+    ++failures_;
+    return nullptr;
+  }
+  Result<MappedFile> opened = OpenMappedFile(proc_root, pid, entry);
+  if (!opened.ok()) {
+    ++failures_;
+    return nullptr;
+  }
+  auto file = std::make_shared<const MappedFile>(*std::move(opened));
+  files_[key] = file;
+  return file;
+}
+
+void FileTable::Sweep() {
+  std::erase_if(files_, [](const auto& item) { return item.second.expired(); });
+}
+
+}  // namespace flamefleet::agent

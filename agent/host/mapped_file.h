@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens the files that processes have mapped, without being fooled by the container they are in.
+//
+// The kernel's own link to the mapped inode (map_files) comes first: it is right even when the file
+// was deleted or replaced. Else the path is resolved inside the process's root. Either way the file
+// is looked at through O_PATH before it is opened: no FIFO is waited for, no device is touched, no
+// symbolic link leads out.
+//
+// Thread: FileTable: one owner. MappedFile: any. Units: bytes.
+// Bounds: at most FileTable's max_open descriptors; over it files are not opened, which is counted.
+// Read with pread only: a mapped file that its owner truncates would kill us with SIGBUS.
+// Source: openat2(2), proc_pid_map_files(5)
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "agent/host/maps.h"
+#include "base/fd.h"
+#include "base/status.h"
+
+namespace flamefleet::agent {
+
+constexpr uint64_t kMaxMappedFileBytes = uint64_t{4} << 30;
+
+// One file, as long as someone holds it. The pinned inode cannot be reused for another file.
+struct MappedFile {
+  UniqueFd fd;
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  int64_t modified_ns = 0;
+};
+
+// kPermissionDenied, kNotFound (process or file is gone), kFailedPrecondition (not a regular file,
+// a network or FUSE file system), kResourceExhausted (too large).
+Result<MappedFile> OpenMappedFile(const std::string& proc_root, uint32_t pid,
+                                  const MapsEntry& entry);
+
+// Shares open files between the processes that map them.
+class FileTable {
+ public:
+  explicit FileTable(size_t max_open) : max_open_(max_open) {}
+
+  // The file behind the mapping, null when it cannot be opened (counted).
+  std::shared_ptr<const MappedFile> Open(const std::string& proc_root, uint32_t pid,
+                                         const MapsEntry& entry);
+  // Forgets files that nobody holds any more.
+  void Sweep();
+
+  uint64_t failures() const { return failures_; }
+  size_t size() const { return files_.size(); }
+
+ private:
+  using Key = std::tuple<uint32_t, uint32_t, uint64_t>;  // device and inode, as in maps
+
+  const size_t max_open_;
+  std::map<Key, std::weak_ptr<const MappedFile>> files_;
+  uint64_t failures_ = 0;
+};
+
+}  // namespace flamefleet::agent

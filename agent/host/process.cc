@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/host/process.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace flamefleet::agent {
+namespace {
+
+constexpr size_t kMaxStatBytes = 4096;
+
+// Field 22 of /proc/PID/stat: start time in ticks of 10 ms. The name in field 2 may hold anything,
+// so fields are counted from its last ')'.
+Result<uint64_t> ReadStartTicks(const std::string& directory) {
+  FF_ASSIGN_OR_RETURN(const std::string stat, ReadFile(directory + "/stat", kMaxStatBytes));
+  size_t at = stat.rfind(')');
+  constexpr int kFieldsBetween = 20;  // from the one behind the name (3) to 22
+  for (int i = 0; i < kFieldsBetween && at != std::string::npos; ++i)
+    at = stat.find(' ', at + 1);
+  uint64_t ticks = 0;
+  if (at == std::string::npos ||
+      std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), ticks).ec != std::errc())
+    return DataLossError("parse " + directory + "/stat: no start time");
+  return ticks;
+}
+
+Status CheckStillTheSame(const std::string& directory, const ProcessId& id,
+                         const std::string& comm) {
+  constexpr uint64_t kNanosPerTick = 10'000'000;  // USER_HZ is 100 on every architecture
+  FF_ASSIGN_OR_RETURN(const uint64_t ticks, ReadStartTicks(directory));
+  if (ticks != id.start_boottime / kNanosPerTick)
+    return NotFoundError("read " + directory + ": the PID belongs to another process by now");
+  FF_ASSIGN_OR_RETURN(std::string now, ReadFile(directory + "/comm", kMaxStatBytes));
+  if (!now.empty() && now.back() == '\n') now.pop_back();
+  if (now != comm) return NotFoundError("read " + directory + ": it runs another program by now");
+  return OkStatus();
+}
+
+std::string ExecutableName(const std::string& directory, const std::string& comm) {
+  std::array<char, 4096> target;
+  const ssize_t length = ::readlink((directory + "/exe").c_str(), target.data(), target.size());
+  if (length <= 0) return comm;
+  std::string_view path(target.data(), static_cast<size_t>(length));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+  path.remove_prefix(path.rfind('/') + 1);  // npos + 1 is 0
+  return path.empty() ? comm : std::string(path);
+}
+
+}  // namespace
+
+const ImageMapping* ProcessImage::Find(uint64_t address) const {
+  auto next = std::upper_bound(
+      mappings.begin(), mappings.end(), address,
+      [](uint64_t value, const ImageMapping& mapping) { return value < mapping.start; });
+  if (next == mappings.begin()) return nullptr;
+  --next;
+  return address < next->end ? &*next : nullptr;
+}
+
+Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& proc_root,
+                                                             const ProcessId& id,
+                                                             const std::string& comm,
+                                                             FileTable* files) {
+  const std::string directory = proc_root + "/" + std::to_string(id.pid);
+  FF_ASSIGN_OR_RETURN(const std::string text, ReadFile(directory + "/maps", kMaxMapsBytes));
+  FF_ASSIGN_OR_RETURN(std::vector<MapsEntry> entries, ParseMaps(text));
+  auto image = std::make_shared<ProcessImage>();
+  image->executable = ExecutableName(directory, comm);
+  image->mappings.reserve(entries.size());
+  for (MapsEntry& entry : entries) {
+    std::shared_ptr<const MappedFile> file = files->Open(proc_root, id.pid, entry);
+    image->mappings.push_back({.start = entry.start,
+                               .end = entry.end,
+                               .offset = entry.offset,
+                               .path = std::move(entry.path),
+                               .file = std::move(file)});
+  }
+  // Checked last: then all of the above was of this process.
+  FF_RETURN_IF_ERROR(CheckStillTheSame(directory, id, comm));
+  return std::shared_ptr<const ProcessImage>(std::move(image));
+}
+
+ProcessTable::ProcessTable(std::string proc_root, size_t max_open_files)
+    : proc_root_(std::move(proc_root)), files_(max_open_files) {}
+
+void ProcessTable::Read(Process* process, int64_t now_ns) {
+  process->read_ns = now_ns;
+  Result<std::shared_ptr<const ProcessImage>> image =
+      ReadProcessImage(proc_root_, process->id, process->comm, &files_);
+  if (image.ok())
+    process->image = *std::move(image);  // else keep what was read before
+  else if (!process->image)
+    ++unreadable_;
+}
+
+std::shared_ptr<Process> ProcessTable::Get(const ProcessId& id, const std::string& comm,
+                                           int64_t now_ns) {
+  if (const auto found = processes_.find(id); found != processes_.end()) {
+    Process* const process = found->second.get();
+    process->last_window = window_;
+    if (!process->image && process->comm != comm) {
+      process->comm = comm;  // renamed itself since the failed attempt
+      Refresh(process, now_ns);
+    }
+    return found->second;
+  }
+  if (processes_.size() >= kMaxProcesses) return nullptr;
+  auto process = std::make_shared<Process>();
+  process->id = id;
+  process->comm = comm;
+  process->last_window = window_;
+  Read(process.get(), now_ns);
+  processes_.emplace(id, process);
+  return process;
+}
+
+void ProcessTable::Refresh(Process* process, int64_t now_ns) {
+  if (now_ns - process->read_ns >= kNanosPerSecond) Read(process, now_ns);
+}
+
+void ProcessTable::EndWindow() {
+  ++window_;
+  std::erase_if(processes_, [this](const auto& item) {
+    return item.second->last_window + kIdleWindows < window_;
+  });
+  files_.Sweep();
+}
+
+}  // namespace flamefleet::agent

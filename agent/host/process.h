@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that were sampled: who they are and what they have mapped.
+//
+// A process is read when it is first sampled, while it probably still runs: names of programs that
+// end before they are symbolized come from the files opened then.
+//
+// Thread: ProcessTable: one owner. ProcessImage: any, immutable. Units: nanoseconds.
+// Bounds: kMaxProcesses; those that were not sampled for kIdleWindows go; a further one stays
+// unread (its frames have no names). Errors: none; what could not be read is counted.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/host/mapped_file.h"
+#include "agent/host/maps.h"
+#include "base/status.h"
+
+namespace flamefleet::agent {
+
+constexpr size_t kMaxProcesses = 8192;
+constexpr uint64_t kIdleWindows = 3;
+
+// A PID is used again, a process may exec another program: all three together name one address
+// space.
+struct ProcessId {
+  uint32_t pid = 0;
+  uint64_t start_boottime = 0;  // nanoseconds since boot
+  uint64_t exec_id = 0;
+
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+
+struct ProcessIdHash {
+  size_t operator()(const ProcessId& id) const {
+    return static_cast<size_t>((id.start_boottime ^ (uint64_t{id.pid} << 32)) + id.exec_id);
+  }
+};
+
+struct ImageMapping {
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t offset = 0;
+  std::string path;
+  std::shared_ptr<const MappedFile> file;  // null: anonymous, or not to be opened
+};
+
+struct ProcessImage {
+  std::string executable;              // base name of its program
+  std::vector<ImageMapping> mappings;  // executable ones, in the order of addresses
+
+  // Null when no executable mapping holds the address.
+  const ImageMapping* Find(uint64_t address) const;
+};
+
+struct Process {
+  ProcessId id;
+  std::string comm;                           // as the kernel sampled it
+  std::shared_ptr<const ProcessImage> image;  // null: not read (gone, or no right)
+  int64_t read_ns = 0;                        // monotonic, of the last attempt
+  uint64_t last_window = 0;
+};
+
+// What /proc says about the process that was sampled as `id` with the name `comm`. kNotFound when
+// it has ended or when its PID or its program is another one by now.
+Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& proc_root,
+                                                             const ProcessId& id,
+                                                             const std::string& comm,
+                                                             FileTable* files);
+
+class ProcessTable {
+ public:
+  ProcessTable(std::string proc_root, size_t max_open_files);
+
+  // The process, read at its first sight. Valid until EndWindow. Null when the table is full.
+  std::shared_ptr<Process> Get(const ProcessId& id, const std::string& comm, int64_t now_ns);
+  // Reads it again, because it mapped something new; at most once a second per process.
+  void Refresh(Process* process, int64_t now_ns);
+
+  void EndWindow();
+
+  uint64_t unreadable() const { return unreadable_; }
+  uint64_t file_failures() const { return files_.failures(); }
+  size_t size() const { return processes_.size(); }
+
+ private:
+  void Read(Process* process, int64_t now_ns);
+
+  const std::string proc_root_;
+  FileTable files_;
+  std::unordered_map<ProcessId, std::shared_ptr<Process>, ProcessIdHash> processes_;
+  uint64_t window_ = 0;
+  uint64_t unreadable_ = 0;
+};
+
+}  // namespace flamefleet::agent
