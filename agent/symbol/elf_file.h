@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// ElfFile: of an ELF file what naming addresses needs: segments, build ID, where the symbols are.
+//
+// The file belongs to whoever is profiled: every offset, size and count in it is checked, reads are
+// pread into bounded buffers, nothing is mapped.
+//
+// Thread: any; immutable. Units: bytes. Bounds: the constants below. Errors: kInvalidArgument for
+// what is not a 64-bit little-endian ELF or contradicts itself, kDataLoss when it is shorter than
+// it says. Source: man 5 elf
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace flamefleet::agent {
+
+constexpr size_t kMaxElfSegments = 512;
+constexpr size_t kMaxElfSections = 16384;
+constexpr size_t kMaxElfNoteBytes = 64 << 10;
+constexpr size_t kMaxBuildIdBytes = 64;  // GNU uses 20
+
+struct ElfFile {
+  struct Segment {  // PT_LOAD
+    uint64_t offset = 0;
+    uint64_t size = 0;  // in the file
+    uint64_t address = 0;
+  };
+  struct AddressRange {
+    uint64_t start = 0;
+    uint64_t end = 0;
+  };
+  struct SymbolSection {
+    uint64_t offset = 0;
+    uint64_t count = 0;
+    uint64_t strings_offset = 0;
+    uint64_t strings_size = 0;
+  };
+
+  std::vector<Segment> segments;
+  std::vector<AddressRange> code;        // executable sections, in the order of addresses
+  std::optional<SymbolSection> symbols;  // .symtab, else .dynsym
+  std::string build_id;                  // hexadecimal; "" when there is none
+
+  // The address that the file gives to the byte at `offset` of it.
+  std::optional<uint64_t> AddressOfOffset(uint64_t offset) const;
+};
+
+Result<ElfFile> ReadElfFile(int fd);
+
+// The GNU build ID in a run of ELF notes, in hexadecimal; "" when there is none.
+std::string BuildIdOfNotes(std::string_view notes);
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/symbol/symbolizer.h"
+
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/utf8.h"
+
+namespace flamefleet::agent {
+namespace {
+
+constexpr size_t kMaxModulesBytes = 1 << 20;
+constexpr uint64_t kWindowsBetweenModuleChecks = 6;  // a minute of windows of 10 s
+
+// The vdso of this process: the kernel gives every process the same one. Null without a vdso.
+std::unique_ptr<SymbolFile> OpenVdso() {
+  const unsigned long address = ::getauxval(AT_SYSINFO_EHDR);
+  if (address == 0) return nullptr;
+  const auto* const bytes = reinterpret_cast<const char*>(address);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes, sizeof(header));
+  // Section headers are its last part.
+  const size_t size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
+  auto file = std::make_shared<MappedFile>();
+  file->fd.reset(::memfd_create("vdso", MFD_CLOEXEC));
+  if (!file->fd.ok() || ::write(file->fd.get(), bytes, size) != static_cast<ssize_t>(size))
+    return nullptr;
+  file->size = size;
+  return std::make_unique<SymbolFile>(std::move(file));
+}
+
+std::string BaseName(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+}  // namespace
+
+Symbolizer::Symbolizer(std::string proc_root, size_t max_bytes)
+    : proc_root_(std::move(proc_root)), max_bytes_(max_bytes), vdso_(OpenVdso()) {}
+
+std::shared_ptr<SymbolFile> Symbolizer::OpenShared(const std::shared_ptr<const MappedFile>& file) {
+  auto opened = std::make_shared<SymbolFile>(file);
+  if (opened->build_id().empty()) return opened;
+  std::weak_ptr<SymbolFile>& known =
+      by_build_id_[opened->build_id() + " " + std::to_string(file->size)];
+  if (std::shared_ptr<SymbolFile> same = known.lock()) return same;
+  known = opened;
+  return opened;
+}
+
+SymbolFile* Symbolizer::FileOf(const ImageMapping& mapping) {
+  if (mapping.path == "[vdso]") return vdso_.get();
+  if (!mapping.file) return nullptr;
+  const MappedFile& file = *mapping.file;
+  Cached& cached = files_[{file.device, file.inode, file.size, file.modified_ns}];
+  if (!cached.file) cached.file = OpenShared(mapping.file);
+  cached.last_window = window_;
+  return cached.file.get();
+}
+
+const SymbolName& Symbolizer::Unnamed(std::string name) {
+  ++unnamed_;
+  last_.name = std::move(name);
+  last_.system_name.clear();
+  return last_;
+}
+
+const SymbolName& Symbolizer::UserName(const ImageMapping& mapping, uint64_t address) {
+  const uint64_t offset = address - mapping.start + mapping.offset;
+  if (SymbolFile* const file = FileOf(mapping)) {
+    if (const SymbolName* const name = file->Find(offset)) return *name;
+  }
+  if (mapping.path.empty()) return Unnamed("[anonymous]");
+  if (mapping.path.front() == '[') return Unnamed(mapping.path);
+  char suffix[32];
+  std::snprintf(suffix, sizeof(suffix), "+0x%lx", offset);
+  return Unnamed(ToUtf8(BaseName(mapping.path)) + suffix);
+}
+
+void Symbolizer::RefreshKernel() {
+  if (kernel_read_ && window_ - kernel_window_ < kWindowsBetweenModuleChecks) return;
+  kernel_window_ = window_;
+  std::string modules = ReadFile(proc_root_ + "/modules", kMaxModulesBytes).value_or(std::string());
+  if (kernel_read_ && modules == modules_) return;
+  kernel_read_ = true;
+  modules_ = std::move(modules);
+  const Result<std::string> text = ReadFile(proc_root_ + "/kallsyms", kMaxKallsymsBytes);
+  Result<KernelSymbols> symbols = text.ok() ? KernelSymbols::Parse(*text) : text.status();
+  if (symbols.ok())
+    kernel_ = *std::move(symbols);
+  else
+    Log(LogLevel::kWarn, "kernel frames have no names", {{"error", symbols.status()}});
+}
+
+const SymbolName& Symbolizer::KernelName(uint64_t address) {
+  RefreshKernel();
+  const std::string_view name = kernel_.Find(address);
+  if (name.empty()) return Unnamed("[kernel]");
+  last_.name = name;
+  last_.system_name = name;
+  return last_;
+}
+
+std::string Symbolizer::BuildId(const ImageMapping& mapping) {
+  SymbolFile* const file = FileOf(mapping);
+  return file == nullptr ? std::string() : file->build_id();
+}
+
+const std::string& Symbolizer::KernelBuildId() {
+  constexpr size_t kMaxNotesBytes = 64 << 10;
+  if (kernel_build_id_.empty()) {
+    const Result<std::string> notes = ReadFile("/sys/kernel/notes", kMaxNotesBytes);
+    if (notes.ok()) kernel_build_id_ = BuildIdOfNotes(*notes);
+  }
+  return kernel_build_id_;
+}
+
+size_t Symbolizer::Bytes() const {
+  size_t bytes = 0;
+  for (const auto& [id, cached] : files_) {
+    // A shared table counts in parts.
+    bytes += cached.file->Bytes() / static_cast<size_t>(cached.file.use_count());
+  }
+  return bytes;
+}
+
+void Symbolizer::EndWindow() {
+  ++window_;
+  size_t bytes = Bytes();
+  while (files_.size() > kMaxSymbolFiles || (bytes > max_bytes_ && !files_.empty())) {
+    auto oldest = files_.begin();
+    for (auto it = files_.begin(); it != files_.end(); ++it) {
+      if (it->second.last_window < oldest->second.last_window) oldest = it;
+    }
+    files_.erase(oldest);
+    bytes = Bytes();
+  }
+  std::erase_if(by_build_id_, [](const auto& item) { return item.second.expired(); });
+}
+
+}  // namespace flamefleet::agent
