@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pipeline/collector.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "base/utf8.h"
+
+namespace flamefleet::agent {
+namespace {
+
+constexpr char kKernelService[] = "kernel";  // kernel threads, all of them
+constexpr char kOtherService[] = "other";
+
+std::string CommOf(const ff_sample& sample) {
+  return std::string(sample.comm, strnlen(sample.comm, FF_COMM_BYTES));
+}
+
+bool AllMapped(const ProcessImage& image, std::span<const uint64_t> frames) {
+  return std::ranges::all_of(frames,
+                             [&image](uint64_t frame) { return image.Find(frame) != nullptr; });
+}
+
+}  // namespace
+
+Collector::Collector(CpuPipelineOptions::Scope scope, const std::string& proc_root,
+                     size_t max_open_files, const Clock& clock)
+    : scope_(scope),
+      clock_(clock),
+      targets_(FF_MAX_CGROUPS),
+      processes_(proc_root, max_open_files) {}
+
+void Collector::SetVerdict(uint64_t cgroup_id, bool wanted) {
+  const Status status = sampler_->SetVerdict(cgroup_id, wanted);
+  if (!status.ok()) Log(LogLevel::kError, "cgroup not selected", {{"error", status}});
+}
+
+void Collector::ReplaceTargets(std::vector<CpuTarget> targets) {
+  for (const TargetTable::Verdict& verdict : targets_.Replace(std::move(targets)))
+    SetVerdict(verdict.cgroup_id, verdict.wanted);
+}
+
+void Collector::OnCgroup(uint64_t id, const std::string& path) {
+  std::optional<uint64_t> forgotten;
+  const bool wanted = targets_.Add(id, path, &forgotten);
+  if (forgotten) sampler_->ForgetCgroup(*forgotten);
+  SetVerdict(id, wanted);
+}
+
+std::shared_ptr<const CpuTarget> Collector::HostTarget(const std::string& name) {
+  if (const auto found = host_targets_.find(name); found != host_targets_.end())
+    return found->second;
+  if (host_targets_.size() >= kMaxHostServices && name != kOtherService)
+    return HostTarget(kOtherService);
+  auto target = std::make_shared<CpuTarget>();
+  target->collection.container = name;
+  target->labels = {{"service_name", name}};
+  return host_targets_[name] = std::move(target);
+}
+
+std::shared_ptr<const CpuTarget> Collector::TargetOf(const RawSample& sample,
+                                                     const Process* process) {
+  if (scope_ == CpuPipelineOptions::Scope::kContainers)
+    return targets_.Find(sample.header.cgroup_id);
+  if ((sample.header.flags & FF_SAMPLE_KERNEL_THREAD) != 0) return HostTarget(kKernelService);
+  if (process != nullptr && process->image) return HostTarget(ToUtf8(process->image->executable));
+  return HostTarget(ToUtf8(CommOf(sample.header)));
+}
+
+uint32_t Collector::SeriesNumber(const std::shared_ptr<const CpuTarget>& target) {
+  const auto [known, is_new_target] = series_by_target_.try_emplace(target.get(), 0);
+  if (!is_new_target) return known->second;
+  // A restarted container is another target of the same series.
+  const auto [found, is_new] =
+      series_by_key_.try_emplace(SeriesKey(target->collection, target->backend, target->labels),
+                                 static_cast<uint32_t>(series_.size()));
+  if (is_new) series_.push_back(target);
+  known->second = found->second;
+  return found->second;
+}
+
+uint32_t Collector::ImageNumber(const std::shared_ptr<Process>& process) {
+  if (!process) return kNoImage;
+  const auto [found, is_new] =
+      process_numbers_.try_emplace(process.get(), static_cast<uint32_t>(window_processes_.size()));
+  if (is_new) window_processes_.push_back(process);
+  return found->second;
+}
+
+void Collector::OnSample(const RawSample& sample) {
+  ++counts_.samples;
+  const bool has_user_part = !sample.user_frames.empty();
+  // In container scope the target is known from the sample alone: nothing is read of a process
+  // that is not wanted.
+  if (scope_ == CpuPipelineOptions::Scope::kContainers && !TargetOf(sample, nullptr)) {
+    ++counts_.untargeted;
+    return;
+  }
+  const int64_t now_ns = clock_.MonotonicNanos();
+  std::shared_ptr<Process> process;
+  if ((sample.header.flags & FF_SAMPLE_KERNEL_THREAD) == 0) {
+    process = processes_.Get({.pid = sample.header.pid,
+                              .start_boottime = sample.header.start_boottime,
+                              .exec_id = sample.header.exec_id},
+                             CommOf(sample.header), now_ns);
+  }
+  if (has_user_part && (!process || !process->image)) ++counts_.unread;
+  bool is_new = false;
+  const bool kept = window_->Add({.series = SeriesNumber(TargetOf(sample, process.get())),
+                                  .image = ImageNumber(process),
+                                  .kernel_frames = sample.kernel_frames,
+                                  .user_frames = sample.user_frames},
+                                 &is_new);
+  if (!kept) ++counts_.window_full;
+  // A library loaded since, or code made at run time.
+  if (is_new && process && process->image && !AllMapped(*process->image, sample.user_frames))
+    processes_.Refresh(process.get(), now_ns);
+}
+
+Batch Collector::Rotate(std::unique_ptr<Window> window, uint64_t period_ns) {
+  const int64_t now_monotonic_ns = clock_.MonotonicNanos();
+  Batch batch;
+  if (window_) {
+    window_->duration_ns = now_monotonic_ns - start_monotonic_ns_;
+    for (const std::shared_ptr<Process>& process : window_processes_)
+      window_->images.push_back(process->image);
+    batch.window = std::move(window_);
+    batch.series = std::move(series_);
+    processes_.EndWindow();
+  }
+  series_.clear();
+  series_by_target_.clear();
+  series_by_key_.clear();
+  window_processes_.clear();
+  process_numbers_.clear();
+  window_ = std::move(window);
+  window_->period_ns = period_ns;
+  last_start_ns_ = std::max(clock_.WallNanos(), last_start_ns_ + 1);
+  window_->start_ns = last_start_ns_;
+  start_monotonic_ns_ = now_monotonic_ns;
+  return batch;
+}
+
+}  // namespace flamefleet::agent

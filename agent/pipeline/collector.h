@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collector: puts each sample into the window of now, under its series and its process.
+//
+// Thread: one owner at a time (the pipeline's lock). Bounds: those of Window, ProcessTable and
+// TargetTable; kMaxHostServices series in host scope, further programs share "other". Errors: none;
+// every sample that is not kept is counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/host/process.h"
+#include "agent/pipeline/cpu_pipeline.h"
+#include "agent/pipeline/target_table.h"
+#include "agent/sample/sampler.h"
+#include "agent/stack/window.h"
+#include "base/clock.h"
+
+namespace flamefleet::agent {
+
+constexpr size_t kMaxHostServices = 1024;
+
+// A window with what its series numbers mean.
+struct Batch {
+  std::unique_ptr<Window> window;
+  std::vector<std::shared_ptr<const CpuTarget>> series;
+};
+
+// Since the start.
+struct CollectorCounts {
+  uint64_t samples = 0;      // taken from the ring
+  uint64_t untargeted = 0;   // dropped: the container is not wanted any more
+  uint64_t window_full = 0;  // dropped: no room for another stack
+  uint64_t unread = 0;       // kept without user names: nothing is known of their process
+};
+
+class Collector final : public SampleHandler {
+ public:
+  Collector(CpuPipelineOptions::Scope scope, const std::string& proc_root, size_t max_open_files,
+            const Clock& clock);
+
+  void OnSample(const RawSample& sample) override;
+  void OnCgroup(uint64_t id, const std::string& path) override;
+
+  // Where verdicts go; before the first record.
+  void SetSampler(Sampler* sampler) { sampler_ = sampler; }
+  void ReplaceTargets(std::vector<CpuTarget> targets);
+
+  // Starts to fill `window` with samples of that period; returns what was filled until now, which
+  // is without a window the first time.
+  Batch Rotate(std::unique_ptr<Window> window, uint64_t period_ns);
+
+  int64_t WindowStartMonotonicNanos() const { return start_monotonic_ns_; }
+  const CollectorCounts& counts() const { return counts_; }
+  const ProcessTable& processes() const { return processes_; }
+
+ private:
+  using SeriesKey = std::tuple<CollectionKey, std::string, Labels>;
+
+  std::shared_ptr<const CpuTarget> TargetOf(const RawSample& sample, const Process* process);
+  std::shared_ptr<const CpuTarget> HostTarget(const std::string& name);
+  uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
+  uint32_t ImageNumber(const std::shared_ptr<Process>& process);
+  void SetVerdict(uint64_t cgroup_id, bool wanted);
+
+  const CpuPipelineOptions::Scope scope_;
+  const Clock& clock_;
+  Sampler* sampler_ = nullptr;
+  TargetTable targets_;
+  std::map<std::string, std::shared_ptr<const CpuTarget>> host_targets_;
+  ProcessTable processes_;
+
+  // The window being filled.
+  std::unique_ptr<Window> window_;
+  int64_t start_monotonic_ns_ = 0;
+  int64_t last_start_ns_ = 0;  // wall clock; windows never share one, whatever the clock does
+  std::vector<std::shared_ptr<const CpuTarget>> series_;
+  std::unordered_map<const CpuTarget*, uint32_t> series_by_target_;
+  std::map<SeriesKey, uint32_t> series_by_key_;
+  std::vector<std::shared_ptr<Process>> window_processes_;
+  std::unordered_map<const Process*, uint32_t> process_numbers_;
+
+  CollectorCounts counts_;
+};
+
+}  // namespace flamefleet::agent

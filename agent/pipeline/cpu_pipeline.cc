@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pipeline/cpu_pipeline.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "agent/pipeline/collector.h"
+#include "agent/pipeline/finisher.h"
+#include "agent/pipeline/pipeline_metrics.h"
+#include "agent/sample/preflight.h"
+#include "agent/sample/sampler.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/queue.h"
+#include "base/thread.h"
+
+namespace flamefleet::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kDrainInterval{250};
+constexpr int kDrainsBetweenChores = 4;  // CPUs and counters once a second
+constexpr size_t kMaxWaitingWindows = 2;
+constexpr size_t kMaxOpenFiles = 4096;
+
+// Half of what this process may open: the rest is for connections.
+size_t OpenFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxOpenFiles / 8;
+  return std::min<size_t>(kMaxOpenFiles, limit.rlim_cur / 2);
+}
+
+Status RunPreflight() {
+  std::string fatal;
+  for (const PreflightProblem& problem : CheckHost(GatherHostFacts())) {
+    if (problem.fatal)
+      fatal += (fatal.empty() ? "" : "\n") + problem.text;
+    else
+      Log(LogLevel::kWarn, "profiles will be incomplete", {{"problem", problem.text}});
+  }
+  return fatal.empty() ? OkStatus() : FailedPreconditionError(fatal);
+}
+
+SamplerOptions ToSamplerOptions(const CpuPipelineOptions& options) {
+  SamplerOptions sampler{.pids = options.pids, .frequency_hz = options.frequency_hz};
+  if (options.scope == CpuPipelineOptions::Scope::kContainers)
+    sampler.scope = FF_SCOPE_CGROUPS;
+  else
+    sampler.scope = options.pids.empty() ? FF_SCOPE_HOST : FF_SCOPE_PIDS;
+  return sampler;
+}
+
+}  // namespace
+
+class CpuPipeline::Impl {
+ public:
+  Impl(const CpuPipelineOptions& options, Metrics* metrics, Sink sink,
+       std::unique_ptr<Sampler> sampler)
+      : window_length_(options.window),
+        metrics_(metrics),
+        sampler_(std::move(sampler)),
+        collector_(options.scope, options.proc_root, OpenFileLimit(), SystemClock()),
+        finisher_(options.proc_root, std::move(sink)) {
+    collector_.SetSampler(sampler_.get());
+    collector_.Rotate(std::make_unique<Window>(), sampler_->PeriodNanos());
+    metrics_.SetMapBytes(sampler_->MapBytes());
+    last_drain_ns_ = SystemClock().MonotonicNanos();
+    symbolize_thread_ =
+        StartThread("ff-symbolize", [this](const std::stop_token& stop) { RunSymbolize(stop); });
+    sample_thread_ =
+        StartThread("ff-sample", [this](const std::stop_token& stop) { RunSample(stop); });
+  }
+
+  void SetTargets(std::vector<CpuTarget> targets) {
+    const MutexLock lock(&mutex_);
+    collector_.ReplaceTargets(std::move(targets));
+  }
+
+  Status SetFrequency(uint32_t frequency_hz) {
+    const MutexLock lock(&mutex_);
+    if (frequency_hz > 0 && sampler_->PeriodNanos() == kNanosPerSecond / frequency_hz)
+      return OkStatus();
+    // One window holds samples of one period.
+    Drain();
+    FF_RETURN_IF_ERROR(sampler_->SetFrequency(frequency_hz));
+    Rotate();
+    return OkStatus();
+  }
+
+  void Stop() {
+    // In this order: the last window goes to the queue, then the queue is emptied.
+    for (std::jthread* const thread : {&sample_thread_, &symbolize_thread_}) {
+      thread->request_stop();
+      if (thread->joinable()) thread->join();
+    }
+  }
+
+  uint64_t samples_seen() const { return samples_seen_; }
+  int64_t last_drain_ns() const { return last_drain_ns_; }
+
+ private:
+  void RunSample(const std::stop_token& stop) {
+    for (int drains = 1; !WaitForStop(stop, kDrainInterval); ++drains) {
+      const MutexLock lock(&mutex_);
+      Drain();
+      const int64_t age = SystemClock().MonotonicNanos() - collector_.WindowStartMonotonicNanos();
+      if (age >= std::chrono::nanoseconds(window_length_).count()) Rotate();
+      if (drains % kDrainsBetweenChores == 0) DoChores();
+    }
+    const MutexLock lock(&mutex_);
+    Drain();
+    Rotate();
+    DoChores();
+  }
+
+  void Drain() FF_REQUIRES(mutex_) {
+    const Result<size_t> records = sampler_->Drain(collector_);
+    if (!records.ok()) {
+      metrics_.CountDrainError();
+      return;
+    }
+    samples_seen_ = collector_.counts().samples;
+    last_drain_ns_ = SystemClock().MonotonicNanos();
+  }
+
+  void Rotate() FF_REQUIRES(mutex_) {
+    std::unique_ptr<Window> next = free_.TryPop().value_or(nullptr);
+    if (!next) next = std::make_unique<Window>();
+    Batch batch = collector_.Rotate(std::move(next), sampler_->PeriodNanos());
+    if (batch.window->total() == 0) {
+      Recycle(std::move(batch.window));
+      return;
+    }
+    std::optional<Batch> dropped = full_.PushDroppingOldest(std::move(batch));
+    if (!dropped) return;
+    metrics_.CountDroppedWindow(dropped->window->total());
+    Recycle(std::move(dropped->window));
+  }
+
+  void DoChores() FF_REQUIRES(mutex_) {
+    const Result<SampleCounters> counters = sampler_->ReadCounters();
+    if (counters.ok()) metrics_.Update(*counters, collector_);
+    const Status cpus = sampler_->RefreshCpus();
+    if (!cpus.ok() && cpus != cpu_status_)
+      Log(LogLevel::kError, "a CPU is not sampled", {{"error", cpus}});
+    cpu_status_ = cpus;
+  }
+
+  void RunSymbolize(const std::stop_token& stop) {
+    constexpr std::chrono::hours kForEver{1};  // a stop ends the wait
+    for (;;) {
+      std::optional<Batch> batch = full_.Pop(stop, kForEver);
+      if (batch) {
+        finisher_.Finish(*batch);
+        metrics_.SetSymbolBytes(finisher_.SymbolBytes());
+        Recycle(std::move(batch->window));
+      } else if (stop.stop_requested()) {
+        return;
+      }
+    }
+  }
+
+  void Recycle(std::unique_ptr<Window> window) {
+    window->Clear();
+    free_.TryPush(window);
+  }
+
+  const std::chrono::milliseconds window_length_;
+  PipelineMetrics metrics_;
+
+  Mutex mutex_;
+  std::unique_ptr<Sampler> sampler_ FF_GUARDED_BY(mutex_);
+  Collector collector_ FF_GUARDED_BY(mutex_);
+  Status cpu_status_ FF_GUARDED_BY(mutex_);
+
+  BoundedQueue<Batch> full_{kMaxWaitingWindows};
+  // One being filled, those that wait, one being symbolized.
+  BoundedQueue<std::unique_ptr<Window>> free_{kMaxWaitingWindows + 2};
+
+  Finisher finisher_;  // ff-symbolize only
+
+  std::atomic<uint64_t> samples_seen_ = 0;
+  std::atomic<int64_t> last_drain_ns_ = 0;
+
+  std::jthread symbolize_thread_;
+  std::jthread sample_thread_;  // last: stops first
+};
+
+CpuPipeline::CpuPipeline(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+CpuPipeline::~CpuPipeline() {
+  Stop();
+}
+
+Result<std::unique_ptr<CpuPipeline>> CpuPipeline::Create(const CpuPipelineOptions& options,
+                                                         Metrics* metrics, Sink sink) {
+  FF_RETURN_IF_ERROR(RunPreflight());
+  FF_ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Create(ToSamplerOptions(options)));
+  return std::unique_ptr<CpuPipeline>(new CpuPipeline(
+      std::make_unique<Impl>(options, metrics, std::move(sink), std::move(sampler))));
+}
+
+void CpuPipeline::SetTargets(std::vector<CpuTarget> targets) {
+  impl_->SetTargets(std::move(targets));
+}
+
+Status CpuPipeline::SetFrequency(uint32_t frequency_hz) {
+  return impl_->SetFrequency(frequency_hz);
+}
+
+void CpuPipeline::Stop() {
+  impl_->Stop();
+}
+
+uint64_t CpuPipeline::SamplesSeen() const {
+  return impl_->samples_seen();
+}
+
+int64_t CpuPipeline::LastDrainMonotonicNanos() const {
+  return impl_->last_drain_ns();
+}
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finisher: from a full window to one compressed profile per series: names, encodes, compresses.
+//
+// Thread: one owner (ff-symbolize). Bounds: the symbol cache; buffers as large as the largest
+// profile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/compress/gzip_compressor.h"
+#include "agent/pipeline/collector.h"
+#include "agent/pipeline/cpu_pipeline.h"
+#include "agent/profile/profile_builder.h"
+#include "agent/symbol/symbolizer.h"
+#include "base/pprof/profile.h"
+
+namespace flamefleet::agent {
+
+constexpr size_t kSymbolCacheBytes = 24 << 20;  // libLLVM's table takes 0.3 MB
+
+class Finisher {
+ public:
+  Finisher(const std::string& proc_root, CpuPipeline::Sink sink);
+
+  void Finish(const Batch& batch);
+
+  size_t SymbolBytes() const { return symbolizer_.Bytes(); }
+
+ private:
+  Symbolizer symbolizer_;
+  ProfileBuilder builder_{&symbolizer_};
+  GzipCompressor compressor_;
+  const CpuPipeline::Sink sink_;
+
+  std::vector<std::vector<uint32_t>> stacks_of_series_;
+  pprof::Profile profile_;
+  std::string encoded_;
+  std::string compressed_;
+};
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics of the CPU pipeline. The stages count in plain numbers; Update turns what they have
+// counted since the last call into Prometheus counters.
+//
+// Thread: Update from ff-sample, the others from any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "agent/pipeline/collector.h"
+#include "agent/sample/sampler.h"
+#include "base/metrics.h"
+
+namespace flamefleet::agent {
+
+class PipelineMetrics {
+ public:
+  explicit PipelineMetrics(Metrics* metrics);
+
+  void Update(const SampleCounters& kernel, const Collector& collector);
+  void SetMapBytes(uint64_t bytes) { map_bytes_.Set(static_cast<double>(bytes)); }
+  void SetSymbolBytes(uint64_t bytes) { symbol_bytes_.Set(static_cast<double>(bytes)); }
+  void CountDrainError() { drain_errors_.Increment(); }
+  void CountDroppedWindow(uint64_t samples) {
+    symbolizer_behind_.Increment(static_cast<double>(samples));
+  }
+
+ private:
+  // A counter that follows a total which others count.
+  class Follower {
+   public:
+    explicit Follower(CounterMetric metric) : metric_(metric) {}
+    void Follow(uint64_t total);
+
+   private:
+    CounterMetric metric_;
+    uint64_t last_ = 0;
+  };
+
+  Follower samples_;
+  Follower ring_full_;
+  Follower pending_;
+  Follower untargeted_;
+  Follower window_full_;
+  CounterMetric symbolizer_behind_;
+  Follower unread_samples_;
+  Follower unreadable_processes_;
+  Follower unopened_files_;
+  std::vector<Follower> stack_ends_;  // by enum ff_stop
+  CounterMetric drain_errors_;
+  GaugeMetric map_bytes_;
+  GaugeMetric symbol_bytes_;
+};
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// TargetTable: which cgroup belongs to which wanted container.
+//
+// Cgroups are learnt when the kernel reports them and kept while nothing is known against them, so
+// that a container which becomes wanted later is recorded at once.
+//
+// Thread: one owner. Bounds: FF_MAX_CGROUPS cgroups; the oldest is forgotten, which the caller must
+// tell the kernel so that it is reported again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/pipeline/cpu_pipeline.h"
+
+namespace flamefleet::agent {
+
+class TargetTable {
+ public:
+  struct Verdict {
+    uint64_t cgroup_id = 0;
+    bool wanted = false;
+  };
+
+  explicit TargetTable(size_t max_cgroups) : max_cgroups_(max_cgroups) {}
+
+  // Replaces the wanted containers and returns the cgroups whose verdict is another one now.
+  std::vector<Verdict> Replace(std::vector<CpuTarget> targets);
+
+  // Learns a cgroup; returns whether it is wanted, and in `forgotten` the one that had to go.
+  bool Add(uint64_t cgroup_id, std::string_view path, std::optional<uint64_t>* forgotten);
+
+  // The target whose container the cgroup is inside of; null when none is wanted. A target that
+  // Replace got again with equal content stays the same object.
+  std::shared_ptr<const CpuTarget> Find(uint64_t cgroup_id) const;
+
+ private:
+  struct Cgroup {
+    std::vector<std::string> container_ids;  // innermost first
+    std::shared_ptr<const CpuTarget> target;
+  };
+
+  std::shared_ptr<const CpuTarget> TargetOf(const std::vector<std::string>& container_ids) const;
+
+  const size_t max_cgroups_;
+  std::map<std::string, std::shared_ptr<const CpuTarget>> targets_;  // by container id
+  std::unordered_map<uint64_t, Cgroup> cgroups_;
+  std::deque<uint64_t> order_;  // of cgroups_, oldest first
+};
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a running program to its finished profile, on the kernel of this machine.
+#include "agent/pipeline/cpu_pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+
+#include "base/metrics.h"
+#include "base/pprof/profile.h"
+#include "tests/bpf/child.h"
+
+namespace flamefleet::agent {
+namespace {
+
+using flamefleet::testing::Burner;
+using flamefleet::testing::TestCgroup;
+
+constexpr char kContainerA[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+constexpr char kContainerB[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+constexpr char kPodA[] = "kubepods/pod0aa5a3c1-0000-4000-8000-000000000001/";
+constexpr char kPodB[] = "kubepods/pod0aa5a3c1-0000-4000-8000-000000000002/";
+
+// What the sink got; decodes on demand.
+class Profiles {
+ public:
+  CpuPipeline::Sink Sink() {
+    return [this](FinishedProfile profile) {
+      const std::lock_guard lock(mutex_);
+      profiles_.push_back(std::move(profile));
+      changed_.notify_all();
+    };
+  }
+
+  // Waits until the profiles hold that many samples in all.
+  bool WaitForSamples(uint64_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(60), [this, count] {
+      uint64_t total = 0;
+      for (const FinishedProfile& profile : profiles_)
+        total += profile.samples;
+      return total >= count;
+    });
+  }
+
+  std::vector<FinishedProfile> Take() {
+    const std::lock_guard lock(mutex_);
+    return profiles_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<FinishedProfile> profiles_;
+};
+
+pprof::Profile Decode(const FinishedProfile& finished) {
+  pprof::Profile profile;
+  const Status status = pprof::Decode(finished.pprof, {}, &profile);
+  EXPECT_TRUE(status.ok()) << status;
+  return profile;
+}
+
+using Stack = std::vector<std::string>;  // names, innermost first
+
+void ForEachStack(const pprof::Profile& profile,
+                  const std::function<void(const Stack&, int64_t value)>& visit) {
+  for (size_t i = 0; i < profile.samples.size(); ++i) {
+    const pprof::Sample& sample = profile.samples[i];
+    Stack stack;
+    for (uint32_t k = 0; k < sample.location_count; ++k) {
+      const pprof::Location& location =
+          profile.locations[profile.sample_locations[sample.first_location + k]];
+      stack.emplace_back(
+          profile.strings.Get(profile.functions[profile.lines[location.first_line].function].name));
+    }
+    visit(stack, profile.values[i]);
+  }
+}
+
+bool Has(const Stack& stack, const std::string& name) {
+  return std::find(stack.begin(), stack.end(), name) != stack.end();
+}
+
+int64_t ValueWith(const std::vector<FinishedProfile>& profiles, const std::string& name) {
+  int64_t sum = 0;
+  for (const FinishedProfile& finished : profiles) {
+    ForEachStack(Decode(finished), [&](const Stack& stack, int64_t value) {
+      if (Has(stack, name)) sum += value;
+    });
+  }
+  return sum;
+}
+
+std::unique_ptr<CpuPipeline> MustCreate(const CpuPipelineOptions& options, Metrics* metrics,
+                                        Profiles* profiles) {
+  Result<std::unique_ptr<CpuPipeline>> pipeline =
+      CpuPipeline::Create(options, metrics, profiles->Sink());
+  EXPECT_TRUE(pipeline.ok()) << pipeline.status();
+  return pipeline.ok() ? *std::move(pipeline) : nullptr;
+}
+
+CpuPipelineOptions HostOptions(uint32_t pid, uint32_t frequency_hz) {
+  return {.scope = CpuPipelineOptions::Scope::kHost,
+          .pids = {pid},
+          .frequency_hz = frequency_hz,
+          .window = std::chrono::milliseconds(1000)};
+}
+
+CpuTarget Target(const std::string& container_id, const std::string& service) {
+  return {.container_id = container_id,
+          .collection = {.pod_uid = service + "-uid", .container = "main"},
+          .backend = "main",
+          .labels = {{"service_name", service}}};
+}
+
+TEST(CpuPipeline, FindsTheSharesOfAProgram) {
+  const Burner burner({"split"});
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate(HostOptions(burner.pid(), 499), &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  ASSERT_TRUE(profiles.WaitForSamples(1500));
+  pipeline->Stop();
+  const auto seventy = static_cast<double>(ValueWith(profiles.Take(), "BurnSeventy"));
+  const auto thirty = static_cast<double>(ValueWith(profiles.Take(), "BurnThirty"));
+  EXPECT_NEAR(seventy / (seventy + thirty), 0.70, 0.05);
+  EXPECT_GE(pipeline->SamplesSeen(), 1500u);
+}
+
+TEST(CpuPipeline, NamesTheWholeChainDemangled) {
+  const Burner burner({"split"});
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate(HostOptions(burner.pid(), 199), &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  ASSERT_TRUE(profiles.WaitForSamples(100));
+  pipeline->Stop();
+  const std::vector<FinishedProfile> finished = profiles.Take();
+  int64_t seventy = 0;
+  int64_t whole_chain = 0;
+  for (const FinishedProfile& one : finished) {
+    EXPECT_EQ(one.labels, (Labels{{"service_name", "burner"}}));
+    const pprof::Profile profile = Decode(one);
+    EXPECT_EQ(profile.time_ns, one.time_ns);
+    EXPECT_EQ(profile.period, 1'000'000'000 / 199);
+    EXPECT_EQ(profile.strings.Get(profile.sample_types.at(0).type), "cpu");
+    EXPECT_EQ(profile.strings.Get(profile.sample_types.at(0).unit), "nanoseconds");
+    EXPECT_EQ(pprof::TotalValue(profile, 0), static_cast<int64_t>(one.samples) * profile.period);
+    EXPECT_TRUE(profile.strings.Get(profile.mappings.at(0).file_name).ends_with("/burner"));
+    ForEachStack(profile, [&](const Stack& stack, int64_t value) {
+      const auto at = std::find(stack.begin(), stack.end(), "BurnSeventy");
+      if (at == stack.end()) return;
+      seventy += value;
+      if (stack.end() - at >= 3 && *(at + 1) == "demo::Work<long>::Run" && *(at + 2) == "main")
+        whole_chain += value;
+    });
+  }
+  // In its first and last instruction a function has no frame yet or no more.
+  EXPECT_GT(whole_chain, seventy * 9 / 10);
+}
+
+TEST(CpuPipeline, JoinsNamedKernelFramesOntoUserFrames) {
+  const Burner burner({"kernel"});
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate(HostOptions(burner.pid(), 199), &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  ASSERT_TRUE(profiles.WaitForSamples(100));
+  pipeline->Stop();
+  int64_t joined = 0;
+  int64_t total = 0;
+  for (const FinishedProfile& finished : profiles.Take()) {
+    const pprof::Profile profile = Decode(finished);
+    EXPECT_EQ(profile.strings.Get(profile.mappings.back().file_name), "[kernel.kallsyms]");
+    ForEachStack(profile, [&](const Stack& stack, int64_t value) {
+      total += value;
+      const auto user = std::find(stack.begin(), stack.end(), "BurnInKernel");
+      const auto kernel = std::find(stack.begin(), stack.end(), "ksys_read");
+      if (kernel < user && user != stack.end()) joined += value;
+    });
+  }
+  EXPECT_GT(static_cast<double>(joined) / static_cast<double>(total), 0.5);
+}
+
+TEST(CpuPipeline, NamesAProgramThatHasEnded) {
+  Metrics metrics;
+  Profiles profiles;
+  CpuPipelineOptions options{.scope = CpuPipelineOptions::Scope::kHost,
+                             .frequency_hz = 199,
+                             .window = std::chrono::minutes(10)};
+  const auto pipeline = MustCreate(options, &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  Burner burner({"once", "1"});
+  burner.Wait();
+  pipeline->Stop();  // the window is symbolized now
+  std::vector<FinishedProfile> of_burner = profiles.Take();
+  std::erase_if(of_burner, [](const FinishedProfile& profile) {
+    return profile.labels.at("service_name") != "burner";
+  });
+  EXPECT_GT(ValueWith(of_burner, "BurnOnce"), 500'000'000);
+}
+
+TEST(CpuPipeline, ProfilesOnlyTargets) {
+  const TestCgroup cgroup_a(std::string(kPodA) + kContainerA);
+  const TestCgroup cgroup_b(std::string(kPodB) + kContainerB);
+  const Burner burner_a({"split"}, &cgroup_a);
+  const Burner burner_b({"split"}, &cgroup_b);
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate({.frequency_hz = 199, .window = std::chrono::milliseconds(1000)},
+                                   &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  pipeline->SetTargets({Target(kContainerA, "a")});
+  ASSERT_TRUE(profiles.WaitForSamples(200));
+  pipeline->Stop();
+  std::set<int64_t> times;
+  for (const FinishedProfile& profile : profiles.Take()) {
+    EXPECT_EQ(profile.collection, (CollectionKey{"a-uid", "main", ProfileType::kCpu}));
+    EXPECT_EQ(profile.backend, "main");
+    EXPECT_TRUE(times.insert(profile.time_ns).second) << "two profiles of one time";
+  }
+}
+
+TEST(CpuPipeline, FollowsTargetsThatChange) {
+  const TestCgroup cgroup_a(std::string(kPodA) + kContainerA);
+  const TestCgroup cgroup_b(std::string(kPodB) + kContainerB);
+  const Burner burner_a({"split"}, &cgroup_a);
+  const Burner burner_b({"split"}, &cgroup_b);
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate({.frequency_hz = 199, .window = std::chrono::milliseconds(500)},
+                                   &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  pipeline->SetTargets({Target(kContainerA, "a")});
+  ASSERT_TRUE(profiles.WaitForSamples(50));
+  pipeline->SetTargets({Target(kContainerB, "b")});
+  ASSERT_TRUE(profiles.WaitForSamples(200));
+  pipeline->Stop();
+  // All of a, then perhaps one window of both, then all of b.
+  std::vector<FinishedProfile> finished = profiles.Take();
+  const auto first_b = std::find_if(finished.begin(), finished.end(), [](const auto& profile) {
+    return profile.labels.at("service_name") == "b";
+  });
+  ASSERT_NE(first_b, finished.end());
+  for (auto it = first_b; it != finished.end(); ++it) {
+    if (it->time_ns > first_b->time_ns) {
+      EXPECT_EQ(it->labels.at("service_name"), "b");
+    }
+  }
+}
+
+TEST(CpuPipeline, OneWindowHoldsOneFrequency) {
+  const Burner burner({"split"});
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate(HostOptions(burner.pid(), 99), &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  ASSERT_TRUE(profiles.WaitForSamples(20));
+  ASSERT_TRUE(pipeline->SetFrequency(500).ok());
+  ASSERT_TRUE(profiles.WaitForSamples(1000));
+  pipeline->Stop();
+  for (const FinishedProfile& finished : profiles.Take()) {
+    const pprof::Profile profile = Decode(finished);
+    EXPECT_TRUE(profile.period == 10'101'010 || profile.period == 2'000'000) << profile.period;
+    for (const int64_t value : profile.values)
+      EXPECT_EQ(value % profile.period, 0);
+  }
+  EXPECT_EQ(pipeline->SetFrequency(0).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(CpuPipeline, StopIsIdempotent) {
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline =
+      MustCreate({.scope = CpuPipelineOptions::Scope::kHost}, &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  pipeline->Stop();
+  pipeline->Stop();
+}
+
+}  // namespace
+}  // namespace flamefleet::agent

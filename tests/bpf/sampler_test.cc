@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real BPF program on the kernel of this machine.
+#include "agent/sample/sampler.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "agent/host/container_id.h"
+#include "tests/bpf/child.h"
+
+namespace flamefleet::agent {
+namespace {
+
+using flamefleet::testing::Burner;
+using flamefleet::testing::TestCgroup;
+
+constexpr char kContainerA[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+constexpr char kContainerB[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+constexpr char kPodA[] = "kubepods/pod0aa5a3c1-0000-4000-8000-000000000001/";
+constexpr char kPodB[] = "kubepods/pod0aa5a3c1-0000-4000-8000-000000000002/";
+
+struct Recorded {
+  uint32_t pid;
+  uint64_t cgroup_id;
+  uint32_t kernel_frames;
+  uint32_t user_frames;
+  uint8_t stop;
+};
+
+class Recorder final : public SampleHandler {
+ public:
+  void OnSample(const RawSample& sample) override {
+    samples.push_back({sample.header.pid, sample.header.cgroup_id,
+                       static_cast<uint32_t>(sample.kernel_frames.size()),
+                       static_cast<uint32_t>(sample.user_frames.size()), sample.header.stop});
+  }
+  void OnCgroup(uint64_t id, const std::string& path) override {
+    EXPECT_FALSE(paths.contains(id)) << "reported twice: " << path;
+    paths[id] = path;
+    if (on_cgroup) on_cgroup(id, path);
+  }
+
+  size_t SamplesOf(uint32_t pid) const {
+    return static_cast<size_t>(std::count_if(samples.begin(), samples.end(),
+                                             [pid](const Recorded& s) { return s.pid == pid; }));
+  }
+
+  std::vector<Recorded> samples;
+  std::map<uint64_t, std::string> paths;
+  std::function<void(uint64_t, const std::string&)> on_cgroup;
+};
+
+std::unique_ptr<Sampler> MustCreate(const SamplerOptions& options) {
+  Result<std::unique_ptr<Sampler>> sampler = Sampler::Create(options);
+  EXPECT_TRUE(sampler.ok()) << sampler.status();
+  return sampler.ok() ? *std::move(sampler) : nullptr;
+}
+
+// Drains until `done`; false when that takes too long.
+bool DrainUntil(Sampler& sampler, Recorder& recorder, const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < deadline) {
+    EXPECT_TRUE(sampler.Drain(recorder).ok());
+    if (done()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+bool IsOf(const std::string& path, const std::string& container) {
+  const std::vector<std::string> ids = ContainerIdsOfCgroup(path);
+  return !ids.empty() && ids.front() == container;
+}
+
+TEST(BpfSampler, RecordsUserStacksOfEveryProcessInHostScope) {
+  const Burner burner({"split"});
+  const auto sampler = MustCreate({.scope = FF_SCOPE_HOST, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  const auto with_stack = [&] {
+    return std::count_if(recorder.samples.begin(), recorder.samples.end(), [&](const Recorded& s) {
+      return s.pid == burner.pid() && s.user_frames >= 3;
+    });
+  };
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return with_stack() > 20; }));
+  EXPECT_EQ(recorder.SamplesOf(0), 0u);  // the idle task
+}
+
+TEST(BpfSampler, RecordsOnlyTheSelectedProcessInPidScope) {
+  const Burner wanted({"split"});
+  const Burner other({"split"});
+  const auto sampler =
+      MustCreate({.scope = FF_SCOPE_PIDS, .pids = {wanted.pid()}, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 50; }));
+  EXPECT_EQ(recorder.SamplesOf(wanted.pid()), recorder.samples.size());
+}
+
+TEST(BpfSampler, JoinsKernelAndUserStack) {
+  const Burner burner({"kernel"});
+  const auto sampler =
+      MustCreate({.scope = FF_SCOPE_PIDS, .pids = {burner.pid()}, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  const auto joined = [&] {
+    return std::count_if(recorder.samples.begin(), recorder.samples.end(), [](const Recorded& s) {
+      return s.kernel_frames >= 3 && s.user_frames >= 1;
+    });
+  };
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return joined() > 20; }));
+}
+
+TEST(BpfSampler, RecordsOnlyWantedCgroups) {
+  const TestCgroup cgroup_a(std::string(kPodA) + kContainerA);
+  const TestCgroup cgroup_b(std::string(kPodB) + kContainerB);
+  const Burner burner_a({"split"}, &cgroup_a);
+  const Burner burner_b({"split"}, &cgroup_b);
+  const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  bool seen_b = false;
+  recorder.on_cgroup = [&](uint64_t id, const std::string& path) {
+    seen_b = seen_b || IsOf(path, kContainerB);
+    ASSERT_TRUE(sampler->SetVerdict(id, IsOf(path, kContainerA)).ok());
+  };
+  EXPECT_TRUE(
+      DrainUntil(*sampler, recorder, [&] { return seen_b && recorder.samples.size() > 50; }));
+  EXPECT_EQ(recorder.SamplesOf(burner_a.pid()), recorder.samples.size());
+  EXPECT_GT((*sampler->ReadCounters())[FF_COUNT_CGROUP_PENDING], 0u);
+}
+
+TEST(BpfSampler, NamesTheCgroupAndItsAncestors) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerA);
+  struct stat info {};
+  ASSERT_EQ(::stat(cgroup.directory().c_str(), &info), 0);
+  const Burner burner({"split"}, &cgroup);
+  const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.paths.contains(info.st_ino); }));
+  EXPECT_EQ(recorder.paths[info.st_ino], cgroup.path());
+}
+
+TEST(BpfSampler, VerdictCanChangeLater) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerA);
+  const Burner burner({"split"}, &cgroup);
+  const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  uint64_t id = 0;
+  recorder.on_cgroup = [&](uint64_t cgroup_id, const std::string& path) {
+    if (IsOf(path, kContainerA)) id = cgroup_id;
+    ASSERT_TRUE(sampler->SetVerdict(cgroup_id, false).ok());
+  };
+  ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return id != 0; }));
+  EXPECT_TRUE(recorder.samples.empty());
+  ASSERT_TRUE(sampler->SetVerdict(id, true).ok());
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 10; }));
+  ASSERT_TRUE(sampler->SetVerdict(id, false).ok());
+  ASSERT_TRUE(sampler->Drain(recorder).ok());
+  const size_t before = recorder.samples.size();
+  const uint64_t events = (*sampler->ReadCounters())[FF_COUNT_EVENTS];
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] {
+    return (*sampler->ReadCounters())[FF_COUNT_EVENTS] > events + 50;
+  }));
+  EXPECT_EQ(recorder.samples.size(), before);
+}
+
+TEST(BpfSampler, ForgottenCgroupIsReportedAgain) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerA);
+  const Burner burner({"split"}, &cgroup);
+  const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  uint64_t id = 0;
+  recorder.on_cgroup = [&](uint64_t cgroup_id, const std::string& path) {
+    if (IsOf(path, kContainerA)) id = cgroup_id;
+  };
+  ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return id != 0; }));
+  recorder.paths.erase(id);
+  sampler->ForgetCgroup(std::exchange(id, 0));
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return id != 0; }));
+}
+
+TEST(BpfSampler, CountsWhatDoesNotFitIntoTheRing) {
+  const Burner burner({"split"});
+  const auto sampler = MustCreate(
+      {.scope = FF_SCOPE_PIDS, .pids = {burner.pid()}, .frequency_hz = 999, .ring_bytes = 4096});
+  ASSERT_TRUE(sampler);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  SampleCounters counters{};
+  while (counters[FF_COUNT_RING_FULL] == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    counters = *sampler->ReadCounters();
+  }
+  EXPECT_GT(counters[FF_COUNT_RING_FULL], 0u);
+  EXPECT_GT(counters[FF_COUNT_SENT], 0u);
+  Recorder recorder;
+  ASSERT_TRUE(sampler->Drain(recorder).ok());
+  EXPECT_GT(recorder.samples.size(), 0u);
+}
+
+TEST(BpfSampler, FrequencyCanChangeWhileItRuns) {
+  const Burner burner({"split"});
+  const auto sampler =
+      MustCreate({.scope = FF_SCOPE_PIDS, .pids = {burner.pid()}, .frequency_hz = 1});
+  ASSERT_TRUE(sampler);
+  ASSERT_TRUE(sampler->SetFrequency(500).ok());
+  EXPECT_EQ(sampler->PeriodNanos(), 2'000'000u);
+  Recorder recorder;
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 100; }));
+  EXPECT_EQ(sampler->SetFrequency(1000).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(sampler->PeriodNanos(), 2'000'000u);
+}
+
+TEST(BpfSampler, TellsTheMemoryOfItsMaps) {
+  const auto small = MustCreate({.scope = FF_SCOPE_HOST, .ring_bytes = 1 << 20});
+  const auto large = MustCreate({.scope = FF_SCOPE_HOST, .ring_bytes = 8 << 20});
+  ASSERT_TRUE(small && large);
+  EXPECT_GE(large->MapBytes(), small->MapBytes() + (7 << 20));
+}
+
+}  // namespace
+}  // namespace flamefleet::agent
