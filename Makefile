@@ -9,7 +9,7 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Everyday
-.PHONY: deps configure build unit test fmt fmt-check tidy
+.PHONY: deps configure build unit test golden-update fmt fmt-check tidy
 deps: ## Install the Debian packages that are missing (debian-packages.txt)
 	@missing=$$(comm -23 <(tools/debian-packages run build test e2e lint bench | sort -u) \
 	  <(dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\n' | awk '$$1 == "ii" { print $$2 }' | sort -u)); \
@@ -26,6 +26,9 @@ unit: build ## Run the unit tests of PRESET
 
 test: build ## Run all tests: unit, BPF, API server, cluster (root, Go)
 	ctest --preset $(PRESET) -j $(JOBS)
+
+golden-update: build ## Write tests/golden anew; read the diff before you commit it
+	FF_UPDATE_GOLDEN=1 build/$(PRESET)/bin/operator_plan_test --gtest_filter='*Golden*' --gtest_brief=1
 
 fmt: ## Format the C++ sources
 	git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

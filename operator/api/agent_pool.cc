@@ -54,6 +54,7 @@ void ReadStatus(const ObjectReader& in, AgentPoolStatus& status) {
   });
   ReadPodCounts(in, "annotatedPods", status.annotated_pods);
   ReadFailingPods(in, status.failing_pods);
+  ReadWarnings(in, status.warnings);
   in.Objects("problemNodes", [&](const ObjectReader& problem) {
     ProblemNode& node = status.problem_nodes.emplace_back();
     problem.String("name", node.name);
@@ -83,6 +84,7 @@ json EncodeStatus(const AgentPoolStatus& status) {
        {{"desired", nodes.desired}, {"ready", nodes.ready}, {"profiling", nodes.profiling}}},
       {"annotatedPods", EncodePodCounts(status.annotated_pods)}};
   if (!status.failing_pods.empty()) out["failingPods"] = EncodeFailingPods(status.failing_pods);
+  if (!status.warnings.empty()) out["warnings"] = EncodeWarnings(status.warnings);
   if (!status.problem_nodes.empty()) {
     json& list = out["problemNodes"] = json::array();
     for (const ProblemNode& node : status.problem_nodes) {

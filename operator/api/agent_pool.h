@@ -65,6 +65,7 @@ struct AgentPoolStatus {
   Nodes nodes;
   PodCounts annotated_pods;                // opted in by annotations, on this pool's nodes
   std::vector<FailingPod> failing_pods;    // of annotated pods; at most 10, oldest first
+  std::vector<PodWarning> warnings;        // of pods on this pool's nodes; at most 10, by pod
   std::vector<ProblemNode> problem_nodes;  // at most 20, by name
 
   friend bool operator==(const AgentPoolStatus&, const AgentPoolStatus&) = default;

@@ -75,4 +75,14 @@ struct FailingPod {
   friend bool operator==(const FailingPod&, const FailingPod&) = default;
 };
 
+// Something about a pod that changes nothing but looks wrong.
+struct PodWarning {
+  std::string ns;  // only in the status of cluster-scoped kinds
+  std::string name;
+  std::string reason;  // one of base/reasons.h
+  std::string message;
+
+  friend bool operator==(const PodWarning&, const PodWarning&) = default;
+};
+
 }  // namespace flamefleet::api

@@ -83,6 +83,7 @@ void ReadStatus(const ObjectReader& in, ProfilingTargetStatus& status) {
   });
   in.Time("lastProfileTime", status.last_profile_ns);
   ReadFailingPods(in, status.failing_pods);
+  ReadWarnings(in, status.warnings);
 }
 
 }  // namespace
@@ -148,6 +149,7 @@ json EncodeStatus(const ProfilingTargetStatus& status) {
       {"nodes", {{"matched", status.nodes.matched}, {"profiling", status.nodes.profiling}}}};
   if (status.last_profile_ns != 0) out["lastProfileTime"] = FormatSeconds(status.last_profile_ns);
   if (!status.failing_pods.empty()) out["failingPods"] = EncodeFailingPods(status.failing_pods);
+  if (!status.warnings.empty()) out["warnings"] = EncodeWarnings(status.warnings);
   return out;
 }
 

@@ -92,8 +92,9 @@ struct ProfilingTargetStatus {
   std::vector<Condition> conditions;
   PodCounts pods;
   Nodes nodes;
-  int64_t last_profile_ns = 0;           // wall clock, whole minutes; 0: never
+  int64_t last_profile_ns = 0;  // wall clock, whole seconds; moves in steps of minutes; 0: never
   std::vector<FailingPod> failing_pods;  // at most 10, oldest first
+  std::vector<PodWarning> warnings;      // at most 10, by pod
 
   friend bool operator==(const ProfilingTargetStatus&, const ProfilingTargetStatus&) = default;
 };

@@ -47,6 +47,16 @@ void ReadFailingPods(const ObjectReader& status, std::vector<FailingPod>& pods) 
   });
 }
 
+void ReadWarnings(const ObjectReader& status, std::vector<PodWarning>& warnings) {
+  status.Objects("warnings", [&](const ObjectReader& in) {
+    PodWarning& warning = warnings.emplace_back();
+    in.String("namespace", warning.ns);
+    in.String("name", warning.name);
+    in.String("reason", warning.reason);
+    in.String("message", warning.message);
+  });
+}
+
 json EncodeConditions(const std::vector<Condition>& conditions) {
   json list = json::array();
   for (const Condition& condition : conditions) {
@@ -77,6 +87,16 @@ json EncodeFailingPods(const std::vector<FailingPod>& pods) {
     if (!pod.ns.empty()) entry["namespace"] = pod.ns;
     if (!pod.node.empty()) entry["node"] = pod.node;
     if (!pod.profile.empty()) entry["profile"] = pod.profile;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json EncodeWarnings(const std::vector<PodWarning>& warnings) {
+  json list = json::array();
+  for (const PodWarning& warning : warnings) {
+    json entry = {{"name", warning.name}, {"reason", warning.reason}, {"message", warning.message}};
+    if (!warning.ns.empty()) entry["namespace"] = warning.ns;
     list.push_back(std::move(entry));
   }
   return list;

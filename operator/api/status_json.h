@@ -17,9 +17,11 @@ std::string FormatSeconds(int64_t wall_ns);
 void ReadConditions(const ObjectReader& status, std::vector<Condition>& conditions);
 void ReadPodCounts(const ObjectReader& status, const char* key, PodCounts& counts);
 void ReadFailingPods(const ObjectReader& status, std::vector<FailingPod>& pods);
+void ReadWarnings(const ObjectReader& status, std::vector<PodWarning>& warnings);
 
 nlohmann::json EncodeConditions(const std::vector<Condition>& conditions);
 nlohmann::json EncodePodCounts(const PodCounts& counts);
 nlohmann::json EncodeFailingPods(const std::vector<FailingPod>& pods);
+nlohmann::json EncodeWarnings(const std::vector<PodWarning>& warnings);
 
 }  // namespace flamefleet::api

@@ -88,6 +88,12 @@ class Config(unittest.TestCase):
                 result = self.kubectl("create", "--dry-run=server", "-f", str(path))
                 self.assertEqual(result.returncode, 0, result.stdout)
 
+    def test_objects_that_the_operator_makes_are_valid(self):
+        for path in sorted(ROOT.glob("tests/golden/operator/*.json")):
+            with self.subTest(path.name):
+                result = self.kubectl("create", "--dry-run=server", "-f", str(path))
+                self.assertEqual(result.returncode, 0, result.stdout)
+
     def test_agent_account_may_do_nothing(self):
         for verb in ("get", "list", "watch", "create", "patch", "delete"):
             for resource in ("pods", "nodes", "secrets", "agentpools", "profilingtargets", "daemonsets"):

@@ -98,6 +98,7 @@ TEST(ProfilingTargetStatus, ComesBackFromJsonAsItWas) {
   status.last_profile_ns = kNow;
   status.failing_pods = {
       {"", "p1", "n1", "memory", "ConnectionRefused", "connect 10.0.0.1:6060", kNow}};
+  status.warnings = {{"", "p2", "UnknownAnnotation", "pyroscope.io/scrap: nobody reads this key"}};
   const Result<ProfilingTarget> back = DecodeProfilingTarget({{"status", EncodeStatus(status)}});
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->status, status);
@@ -175,6 +176,7 @@ TEST(AgentPoolStatus, ComesBackFromJsonAsItWas) {
   status.nodes = {2, 2, 1};
   status.annotated_pods = {3, 1, 1, 1};
   status.failing_pods = {{"shop", "p1", "n1", "", "NoBackend", "m", kNow}};
+  status.warnings = {{"shop", "p2", "UnknownAnnotation", "m"}};
   status.problem_nodes = {{"n2", "MissingCapability", "CAP_BPF"}};
   const Result<AgentPool> back = DecodeAgentPool({{"status", EncodeStatus(status)}});
   ASSERT_TRUE(back.ok()) << back.status();

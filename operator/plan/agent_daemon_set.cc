@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "operator/plan/names.h"
+#include "operator/plan/object_parts.h"
+#include "operator/plan/objects.h"
+
+namespace flamefleet::plan {
+namespace {
+
+using nlohmann::json;
+
+// All that the agent may do beyond any root process of a container; drop ALL comes first.
+constexpr std::string_view kCapabilities[] = {
+    "BPF",                 // load programs and maps
+    "PERFMON",             // sampling events of all processes
+    "SYS_PTRACE",          // /proc/PID of other users' processes
+    "CHECKPOINT_RESTORE",  // /proc/PID/map_files: the binaries that processes run
+    "DAC_READ_SEARCH",     // read them whoever owns them
+    "SYSLOG",              // addresses in /proc/kallsyms
+};
+
+json FieldFromPod(std::string_view name, std::string_view path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
+json Tolerations(const std::vector<api::Toleration>& tolerations) {
+  json list = json::array();
+  for (const api::Toleration& toleration : tolerations) {
+    json entry = json::object();
+    if (!toleration.key.empty()) entry["key"] = toleration.key;
+    if (!toleration.op.empty()) entry["operator"] = toleration.op;
+    if (!toleration.value.empty()) entry["value"] = toleration.value;
+    if (!toleration.effect.empty()) entry["effect"] = toleration.effect;
+    if (toleration.seconds) entry["tolerationSeconds"] = *toleration.seconds;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json Container(const api::AgentPool& pool, const ObjectSettings& settings) {
+  json container = {
+      {"name", "agent"},
+      {"image", pool.spec.image.empty() ? settings.image : pool.spec.image},
+      {"command", {"/usr/bin/flamefleet-agent"}},
+      {"args",
+       {"run", "--operator=" + OperatorAddress(settings.ns),
+        "--listen=:" + std::to_string(kAgentHttpPort)}},
+      {"env",
+       {FieldFromPod("FLAMEFLEET_NODE", "spec.nodeName"),
+        FieldFromPod("FLAMEFLEET_POD", "metadata.name"),
+        json{{"name", "FLAMEFLEET_POOL"}, {"value", pool.meta.name}}}},
+      {"ports", {{{"name", "http"}, {"containerPort", kAgentHttpPort}, {"protocol", "TCP"}}}},
+      {"livenessProbe", HttpProbe("/healthz", /*period_seconds=*/20, /*failures=*/3)},
+      {"readinessProbe", HttpProbe("/readyz", /*period_seconds=*/5, /*failures=*/3)},
+      {"resources", ResourcesJson(pool.spec.resources)},
+      {"securityContext",
+       {{"runAsUser", 0},
+        {"allowPrivilegeEscalation", false},
+        {"readOnlyRootFilesystem", true},
+        {"capabilities", {{"drop", {"ALL"}}, {"add", kCapabilities}}}}}};
+  // The policy of the operator's own image does not fit another one.
+  const std::string policy = !pool.spec.image_pull_policy.empty() ? pool.spec.image_pull_policy
+                             : pool.spec.image.empty()            ? settings.image_pull_policy
+                                                                  : "";
+  if (!policy.empty()) container["imagePullPolicy"] = policy;
+  return container;
+}
+
+}  // namespace
+
+json AgentDaemonSet(const api::AgentPool& pool, const ObjectSettings& settings) {
+  const json labels = SelectorLabels("agent", api::kPoolLabel, pool.meta.name);
+  json pod = {{"serviceAccountName", "flamefleet-agent"},
+              {"automountServiceAccountToken", false},
+              {"hostPID", true},
+              {"terminationGracePeriodSeconds", 15},
+              {"securityContext", {{"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+              {"tolerations", Tolerations(pool.spec.tolerations)},
+              {"containers", json::array({Container(pool, settings)})}};
+  if (!pool.spec.node_selector.empty()) pod["nodeSelector"] = pool.spec.node_selector;
+  return {{"apiVersion", "apps/v1"},
+          {"kind", "DaemonSet"},
+          {"metadata", OwnedMetadata(AgentDaemonSetName(pool.meta.name), settings.ns, labels,
+                                     api::kAgentPoolKind, pool.meta)},
+          {"spec",
+           {{"selector", {{"matchLabels", labels}}},
+            {"updateStrategy",
+             {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxUnavailable", "10%"}}}}},
+            {"template",
+             {{"metadata", {{"labels", WithInfoLabels(labels)}}}, {"spec", std::move(pod)}}}}}};
+}
+
+}  // namespace flamefleet::plan

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status of the three kinds: what was seen, judged. Ready is true only when profiles of all
+// matched pods were reported as delivered.
+//
+// Thread: any; pure: the time is an input, and lastTransitionTime moves only when a condition's
+// status does. What did not change comes out equal to the status before, so that nothing is
+// written. Bounds: kMaxFailingPods, kMaxWarnings, kMaxProblemNodes entries; messages of at most
+// kMaxMessage bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operator/api/agent_pool.h"
+#include "operator/api/profiling_backend.h"
+#include "operator/api/profiling_target.h"
+#include "operator/api/workload.h"
+#include "operator/plan/backend_table.h"
+#include "operator/plan/fleet.h"
+#include "operator/plan/pod_health.h"
+
+namespace flamefleet::plan {
+
+inline constexpr size_t kMaxFailingPods = 10;
+inline constexpr size_t kMaxWarnings = 10;
+inline constexpr size_t kMaxProblemNodes = 20;
+inline constexpr size_t kMaxMessage = 512;
+// lastProfileTime stays while it is younger than this: it must not cause a write per profile.
+inline constexpr int64_t kLastProfileStepNs = 300'000'000'000;
+
+struct StatusInput {
+  int64_t now_ns = 0;  // wall clock
+  // False shortly after the operator began, while agents are still coming back: a status that would
+  // need an agent that has not been heard yet stays as it is.
+  bool settled = true;
+};
+
+// `pods` are the live pods that the target matches.
+api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
+                                        const std::vector<PodView>& pods,
+                                        const BackendTable& backends, const StatusInput& input);
+
+struct PoolView {
+  const api::Workload* daemon_set = nullptr;  // nullptr: there is none yet
+  struct Node {
+    std::string name;
+    const NodeReport* report = nullptr;
+    bool agent_ready = false;  // the readiness of the agent's pod
+  };
+  std::vector<Node> nodes;    // with a pod of the pool's DaemonSet
+  std::vector<PodView> pods;  // live pods on those nodes that have annotations of our families
+};
+api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view,
+                                const StatusInput& input);
+
+struct BackendView {
+  const api::Workload* deployment = nullptr;  // of the managed store; nullptr: there is none (yet)
+  std::string endpoint;
+  std::string default_name;  // of the cluster
+  struct Agent {
+    std::string node;
+    // Health of the collections that go to this backend.
+    std::vector<const CollectionHealth*> collections;
+  };
+  std::vector<Agent> agents;  // whose report is current and has such collections
+};
+// What a node's agent says about the collections of its assignment that go to `backend`.
+std::vector<const CollectionHealth*> HealthOf(const std::string& backend,
+                                              const NodeAssignment& assignment,
+                                              const NodeReport& report);
+api::ProfilingBackendStatus BackendStatus(const api::ProfilingBackend& backend,
+                                          const BackendView& view, const StatusInput& input);
+
+}  // namespace flamefleet::plan
