@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/host/process.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/clock.h"
+
+namespace flamefleet::agent {
+namespace {
+
+std::string Comm() {
+  std::string comm = ReadFile("/proc/self/comm", 100).value_or("");
+  comm.pop_back();
+  return comm;
+}
+
+// This process; field 22 of its stat by another way than ours.
+ProcessId Self() {
+  std::ifstream stat("/proc/self/stat");
+  std::string field;
+  for (int i = 0; i < 22; ++i)
+    stat >> field;  // the name of this program has no spaces
+  return {.pid = static_cast<uint32_t>(::getpid()),
+          .start_boottime = std::stoull(field) * 10'000'000};
+}
+
+TEST(Process, ImageOfThisProcessHoldsItsFunctions) {
+  FileTable files(1000);
+  const auto image = ReadProcessImage("/proc", Self(), Comm(), &files);
+  ASSERT_TRUE(image.ok()) << image.status();
+  const ImageMapping* const here = (*image)->Find(reinterpret_cast<uint64_t>(&ReadProcessImage));
+  ASSERT_NE(here, nullptr);
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  EXPECT_EQ(here->path, program);
+  EXPECT_TRUE(here->file);
+  EXPECT_EQ((*image)->executable, std::filesystem::path(program).filename());
+}
+
+TEST(Process, ReusedPidIsAnotherProcess) {
+  FileTable files(1000);
+  ProcessId id = Self();
+  id.start_boottime += kNanosPerSecond;
+  EXPECT_EQ(ReadProcessImage("/proc", id, Comm(), &files).status().code(), StatusCode::kNotFound);
+}
+
+TEST(Process, AnotherProgramInTheSameProcessIsNotItsImage) {
+  FileTable files(1000);
+  EXPECT_EQ(ReadProcessImage("/proc", Self(), "before exec", &files).status().code(),
+            StatusCode::kNotFound);
+}
+
+TEST(Process, FindsNothingBetweenMappings) {
+  ProcessImage image;
+  image.mappings.push_back({.start = 0x1000, .end = 0x2000});
+  image.mappings.push_back({.start = 0x3000, .end = 0x4000});
+  EXPECT_EQ(image.Find(0xfff), nullptr);
+  EXPECT_EQ(image.Find(0x1000), &image.mappings[0]);
+  EXPECT_EQ(image.Find(0x1fff), &image.mappings[0]);
+  EXPECT_EQ(image.Find(0x2000), nullptr);
+  EXPECT_EQ(image.Find(0x3fff), &image.mappings[1]);
+  EXPECT_EQ(image.Find(UINT64_MAX), nullptr);
+}
+
+TEST(ProcessTable, ReadsAProcessOnce) {
+  ProcessTable table("/proc", 1000);
+  const auto first = table.Get(Self(), Comm(), 0);
+  ASSERT_TRUE(first && first->image);
+  const auto image = first->image;
+  EXPECT_EQ(table.Get(Self(), Comm(), kNanosPerSecond), first);
+  EXPECT_EQ(first->image, image);
+  EXPECT_EQ(table.unreadable(), 0u);
+}
+
+TEST(ProcessTable, KeepsTheImageOfAProcessThatHasEnded) {
+  const std::string proc = ::testing::TempDir() + "ff-proc-" + std::to_string(::getpid());
+  const std::string directory = proc + "/7";
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory + "/maps") << "1000-2000 r-xp 00000000 00:00 0 /bin/x\n";
+  std::ofstream(directory + "/comm") << "x\n";
+  std::ofstream(directory + "/stat")
+      << "7 (x) y) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 500 20\n";
+  ProcessTable table(proc, 10);
+  const auto process = table.Get({.pid = 7, .start_boottime = 5'000'000'000}, "x", 0);
+  ASSERT_TRUE(process && process->image);
+  std::filesystem::remove_all(proc);
+  table.Refresh(process.get(), 2 * kNanosPerSecond);
+  EXPECT_TRUE(process->image);
+}
+
+TEST(ProcessTable, CountsWhatItCannotRead) {
+  ProcessTable table("/proc", 10);
+  const auto process = table.Get({.pid = 4'000'000}, "gone", 0);
+  ASSERT_TRUE(process);
+  EXPECT_FALSE(process->image);
+  EXPECT_EQ(table.unreadable(), 1u);
+}
+
+TEST(ProcessTable, ForgetsProcessesThatAreNotSampled) {
+  ProcessTable table("/proc", 10);
+  table.Get({.pid = 4'000'000}, "gone", 0);
+  for (uint64_t i = 0; i <= kIdleWindows; ++i) {
+    EXPECT_EQ(table.size(), 1u);
+    table.EndWindow();
+  }
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(ProcessTable, RefusesMoreThanItsBound) {
+  ProcessTable table("/none", 10);
+  for (uint32_t pid = 1; pid <= kMaxProcesses; ++pid)
+    ASSERT_TRUE(table.Get({.pid = pid}, "", 0));
+  EXPECT_FALSE(table.Get({.pid = kMaxProcesses + 1}, "", 0));
+  EXPECT_TRUE(table.Get({.pid = 1}, "", 0));
+}
+
+}  // namespace
+}  // namespace flamefleet::agent
