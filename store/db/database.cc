@@ -54,6 +54,9 @@ struct Database::Counters {
                                          {{"reason", "size"}})),
         damaged(metrics->Counter("flamefleet_store_databases_damaged_total",
                                  "Databases set aside because their file is damaged.")),
+        damaged_profiles(metrics->Counter(
+            "flamefleet_store_profiles_damaged_total",
+            "Profiles read for a query whose bytes had changed on disk; left out.")),
         days(metrics->Gauge("flamefleet_store_databases",
                             "Databases, one per day, that are served.")),
         bytes(metrics->Gauge("flamefleet_store_disk_bytes", "Size of all days on disk.")),
@@ -66,6 +69,7 @@ struct Database::Counters {
   CounterMetric removed_by_age;
   CounterMetric removed_by_size;
   CounterMetric damaged;
+  CounterMetric damaged_profiles;
   GaugeMetric days;
   GaugeMetric bytes;
   HistogramMetric commit_seconds;
@@ -242,7 +246,16 @@ Status Database::ForEachDay(const TimeRange& range,
 
 Status Database::Select(const Selector& selector, const TimeRange& range,
                         const ProfileVisitor& visitor) {
-  return ForEachDay(range, [&](const Day& day) { return day.Select(selector, range, visitor); });
+  return ForEachDay(range, [&](const Day& day) {
+    size_t damaged = 0;
+    const Status status = day.Select(selector, range, visitor, &damaged);
+    if (damaged > 0) {
+      counters_->damaged_profiles.Increment(static_cast<double>(damaged));
+      Log(LogLevel::kError, "damaged profiles were left out of an answer",
+          {{"path", day.path()}, {"profiles", damaged}});
+    }
+    return status;
+  });
 }
 
 Result<std::vector<Labels>> Database::SelectSeries(const Selector& selector,

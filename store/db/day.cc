@@ -53,12 +53,10 @@ Result<Labels> DecodeLabels(std::string_view text) {
   return labels;
 }
 
-std::array<char, kDigestBytes> Digest(std::string_view bytes) {
+std::string Digest(std::string_view bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> full{};
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), full.data());
-  std::array<char, kDigestBytes> digest{};
-  std::copy_n(full.begin(), kDigestBytes, digest.begin());
-  return digest;
+  return {full.begin(), full.begin() + kDigestBytes};
 }
 
 int64_t FileBytes(const std::string& path) {
@@ -163,10 +161,10 @@ Status Day::Insert(const std::vector<const NewProfile*>& profiles, SeriesIds* ne
           " series (label sets), the most this store keeps; use fewer distinct label values");
       continue;
     }
-    const auto digest = Digest(profile->pprof);
+    const std::string digest = Digest(profile->pprof);
     insert_profile_.BindInt(1, series);
     insert_profile_.BindInt(2, profile->time_ns);
-    insert_profile_.BindBlob(3, std::string_view(digest.data(), digest.size()));
+    insert_profile_.BindBlob(3, digest);
     insert_profile_.BindBlob(4, profile->pprof);
     FF_RETURN_IF_ERROR(insert_profile_.Run());
     outcome.duplicate = connection_->Changes() == 0;
@@ -251,13 +249,14 @@ std::vector<std::pair<int64_t, Labels>> Day::MatchingSeries(const Selector& sele
   return matching;
 }
 
-Status Day::Select(const Selector& selector, const TimeRange& range,
-                   const ProfileVisitor& visitor) const {
+Status Day::Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor,
+                   size_t* damaged) const {
   FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
   if (!snapshot) return OkStatus();
-  FF_ASSIGN_OR_RETURN(SqliteStatement profiles,
-                      snapshot->Prepare("SELECT time_ns, pprof FROM profile WHERE series_id = ?1 "
-                                        "AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns"));
+  FF_ASSIGN_OR_RETURN(
+      SqliteStatement profiles,
+      snapshot->Prepare("SELECT time_ns, pprof, digest FROM profile WHERE "
+                        "series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns"));
   for (const auto& [id, labels] : MatchingSeries(selector)) {
     profiles.BindInt(1, id);
     profiles.BindInt(2, range.from_ns);
@@ -265,6 +264,10 @@ Status Day::Select(const Selector& selector, const TimeRange& range,
     for (;;) {
       FF_ASSIGN_OR_RETURN(const bool row, profiles.Step());
       if (!row) break;
+      if (Digest(profiles.Bytes(1)) != profiles.Bytes(2)) {
+        ++*damaged;
+        continue;
+      }
       FF_RETURN_IF_ERROR(visitor(labels, profiles.Int(0), profiles.Bytes(1)));
     }
   }

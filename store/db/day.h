@@ -81,8 +81,10 @@ class Day {
   // As RemoveFiles, but renames them to *.corrupt-<unix seconds>; the new path of the database.
   std::string SetAside(int64_t now_ns);
 
-  Status Select(const Selector& selector, const TimeRange& range,
-                const ProfileVisitor& visitor) const;
+  // A profile whose bytes are no longer those of its digest is not visited, and counted in
+  // `damaged`.
+  Status Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor,
+                size_t* damaged) const;
   // The label sets that have a profile in the range.
   Status SelectSeries(const Selector& selector, const TimeRange& range,
                       const std::function<void(const Labels&)>& visitor) const;
