@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the store has acknowledged is there: after kill -9, after a full disk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "tests/store/store_client.h"
+#include "tests/store/store_process.h"
+#include "tests/support/command.h"
+#include "tests/support/skip.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/wait.h"
+
+namespace flamefleet::store {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+constexpr int64_t kProfileTotal = 60'000'000;  // of CpuProfileAt
+
+// Each profile is its own service, so that /series tells which are there.
+class Ledger {
+ public:
+  void Acknowledged(const std::string& service) {
+    const std::lock_guard lock(mutex_);
+    services_.insert(service);
+  }
+  size_t Size() const {
+    const std::lock_guard lock(mutex_);
+    return services_.size();
+  }
+  std::set<std::string> services() const {
+    const std::lock_guard lock(mutex_);
+    return services_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> services_;
+};
+
+Reply PushService(uint16_t port, const std::string& service) {
+  return Push(port, PushBody(SeriesLabels(service), {CpuProfileAt(SystemClock().WallNanos())}));
+}
+
+// Every acknowledged profile is listed, and what is listed can be read and merged, whole.
+void ExpectAllThere(uint16_t port, const std::set<std::string>& acknowledged) {
+  const nlohmann::json values =
+      nlohmann::json::parse(Get(port, "/labels/service_name/values").body, nullptr, false);
+  ASSERT_TRUE(values.is_object());
+  const auto stored = values.at("values").get<std::vector<std::string>>();
+  EXPECT_THAT(stored, IsSupersetOf(acknowledged));
+  const nlohmann::json top =
+      nlohmann::json::parse(Get(port, "/top", {{"format", "json"}}).body, nullptr, false);
+  ASSERT_TRUE(top.is_object());
+  EXPECT_EQ(top.at("profiles"), stored.size());
+  EXPECT_EQ(top.at("total"), kProfileTotal * static_cast<int64_t>(stored.size()));
+}
+
+TEST(Durability, NothingAcknowledgedIsLostByKill9UnderLoad) {
+  constexpr int kKills = 20;
+  constexpr int kClients = 8;
+  TempDir dir;
+  StoreProcess store(dir.path());
+  Ledger ledger;
+  std::mt19937 random(20);
+  for (int round = 0; round < kKills; ++round) {
+    ASSERT_TRUE(store.Start()) << "round " << round;
+    if (ledger.Size() > 0) ExpectAllThere(store.port(), ledger.services());
+    const size_t kill_at = ledger.Size() + 20 + random() % 200;
+    std::atomic<bool> dead = false;
+    std::vector<std::jthread> clients;
+    for (int client = 0; client < kClients; ++client) {
+      clients.emplace_back([&, client] {
+        for (int i = 0; !dead; ++i) {
+          const std::string service =
+              "r" + std::to_string(round) + "c" + std::to_string(client) + "i" + std::to_string(i);
+          if (PushService(store.port(), service).status == 200) ledger.Acknowledged(service);
+        }
+      });
+    }
+    EXPECT_TRUE(WaitUntil([&] { return ledger.Size() >= kill_at; }));
+    store.Kill();
+    dead = true;
+  }
+  ASSERT_TRUE(store.Start());
+  ExpectAllThere(store.port(), ledger.services());
+  EXPECT_EQ(store.Stop(), 0);
+}
+
+// A small file system of memory, as long as it lives.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const char* size)
+      : mounted_(::mount("tmpfs", dir_.path().c_str(), "tmpfs", 0,
+                         (std::string("size=") + size).c_str()) == 0) {}
+  ~SmallDisk() {
+    if (mounted_) ::umount2(dir_.path().c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool mounted() const { return mounted_; }
+  const std::string& path() const { return dir_.path(); }
+
+ private:
+  TempDir dir_;
+  bool mounted_;
+};
+
+class FullDiskTest : public ::testing::Test {
+ protected:
+  // Pushes until the store says that the disk is full.
+  Reply FillDisk(uint16_t port) {
+    constexpr int kMoreThanFits = 20'000;
+    for (int i = 0; i < kMoreThanFits; ++i) {
+      const std::string service = "s" + std::to_string(next_++);
+      Reply reply = PushService(port, service);
+      if (reply.status != 200) return reply;
+      ledger_.Acknowledged(service);
+    }
+    return {};
+  }
+
+  Ledger ledger_;
+  int next_ = 0;
+};
+
+TEST_F(FullDiskTest, IsToldAndOverWhenSpaceReturns) {
+  SmallDisk disk("6m");
+  if (!disk.mounted()) FF_SKIP("mounting a tmpfs needs root");
+  const std::string filler = disk.path() + "/filler";
+  std::ofstream(filler) << std::string(3 << 20, 'x');
+  StoreProcess store(disk.path() + "/data");
+  ASSERT_TRUE(store.Start());
+
+  const Reply full = FillDisk(store.port());
+  EXPECT_EQ(full.status, 507) << full.body;
+  EXPECT_THAT(full.body, HasSubstr("resource_exhausted"));
+  EXPECT_THAT(full.body, HasSubstr("full"));
+  EXPECT_TRUE(full.headers.contains("retry-after"));
+  ASSERT_GT(ledger_.Size(), 10U);
+  ExpectAllThere(store.port(), ledger_.services());
+
+  // Killed and started again while the disk is full.
+  store.Kill();
+  ASSERT_TRUE(store.Start());
+  ExpectAllThere(store.port(), ledger_.services());
+  EXPECT_EQ(FillDisk(store.port()).status, 507);
+  EXPECT_THAT(Get(store.port(), "/metrics").body, HasSubstr("{reason=\"disk_full\"} 1"));
+
+  std::filesystem::remove(filler);
+  const std::string service = "after";
+  EXPECT_EQ(PushService(store.port(), service).status, 200);
+  ledger_.Acknowledged(service);
+  ExpectAllThere(store.port(), ledger_.services());
+  EXPECT_EQ(store.Stop(), 0);
+}
+
+TEST(StoreBinary, WrongFlagsAreUsageErrors) {
+  const auto run = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), FF_STORE_BINARY);
+    return RunCommand(arguments);
+  };
+  const auto expect = [&](const std::vector<std::string>& arguments, const std::string& message) {
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(message));
+  };
+  expect({}, "--data is missing");
+  expect({"--data", "x", "--retention", "0s"}, "--retention");
+  expect({"--data", "x", "--max-size", "10G"}, "--max-size: size '10G'");
+  expect({"--data", "x", "--log-level", "loud"}, "log level 'loud'");
+  expect({"--nonsense"}, "nonsense");
+  const CommandResult help = run({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("--retention"));
+  EXPECT_EQ(run({"--data", "/proc/none", "--listen", "127.0.0.1:0"}).exit_code, 1);
+}
+
+}  // namespace
+}  // namespace flamefleet::store
