@@ -44,6 +44,8 @@ namespace reasons {
   X(ProfilingInUse, "The program says that CPU profiling is already in use; stop the other profiler.")             \
   X(BackendUnreachable, "The backend did not take the profile and will be tried again; look at the backend.")      \
   X(BackendRefused, "The backend refused the profile for good; the message has its answer.")                       \
+  X(QueueFull, "The queue of undelivered profiles was full and the oldest had to go; look at the backend.")        \
+  X(AgentStopped, "The agent was stopped before the backend took the profile.")                                    \
   X(SamplingUnavailable, "eBPF sampling does not run on this node; the node's problems say why.")
 
 #define FF_REASON_CONSTANT(name, meaning) inline constexpr std::string_view k##name = #name;
