@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/scrape/scrape_job.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/http/url.h"
+#include "base/reasons.h"
+
+namespace flamefleet::agent {
+namespace {
+
+// A compressed profile of a large Go program is below 1 MiB (facts/backends.md).
+constexpr size_t kMaxBodyBytes = 4 << 20;
+// Of an answer's body that goes into a message.
+constexpr size_t kMaxQuotedBody = 120;
+
+// Printable ASCII: what a pod says goes into logs and status.
+std::string Quote(const std::string& body) {
+  std::string text = body.substr(0, kMaxQuotedBody);
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
+    text.pop_back();
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
+}  // namespace
+
+bool SameEndpoint(const ScrapeJob& a, const ScrapeJob& b) {
+  return a.key == b.key && a.address == b.address && a.port == b.port && a.path == b.path &&
+         a.parameters == b.parameters;
+}
+
+std::chrono::seconds CpuSeconds(const ScrapeJob& job) {
+  using std::chrono::seconds;
+  return std::max(std::chrono::duration_cast<seconds>(job.interval) - seconds(1), seconds(1));
+}
+
+FetchOptions FetchOptionsOf(const ScrapeJob& job) {
+  std::map<std::string, std::string> parameters = job.parameters;
+  std::chrono::milliseconds timeout = job.timeout;
+  if (job.key.type == ProfileType::kCpu) {
+    parameters["seconds"] = std::to_string(CpuSeconds(job).count());
+    timeout += CpuSeconds(job);
+  }
+  std::string target = job.path;
+  char separator = target.find('?') == std::string::npos ? '?' : '&';
+  for (const auto& [name, value] : parameters) {
+    target += separator + UrlEncode(name) + "=" + UrlEncode(value);
+    separator = '&';
+  }
+  return {.address = job.address,
+          .port = job.port,
+          .target = std::move(target),
+          .max_body_bytes = kMaxBodyBytes,
+          .timeout = timeout};
+}
+
+std::chrono::milliseconds FirstDelay(const ScrapeJob& job) {
+  const size_t hash = std::hash<std::string>{}(job.key.pod_uid + "/" + job.key.container + "/" +
+                                               std::string(MetricName(job.key.type)));
+  const auto interval = static_cast<size_t>(std::max<int64_t>(job.interval.count(), 1));
+  return std::chrono::milliseconds(hash % interval);
+}
+
+ScrapeFailure FailureOfFetch(const Status& status) {
+  const std::string message = ErrorMessage(status);
+  switch (status.code()) {
+    case StatusCode::kFailedPrecondition:
+      return {reasons::kConnectionRefused, message};
+    case StatusCode::kDeadlineExceeded:
+      return {reasons::kTimeout, message};
+    case StatusCode::kResourceExhausted:
+      return {reasons::kProfileTooLarge, message};
+    case StatusCode::kInvalidArgument:
+      return {reasons::kNotAProfile, message};
+    default:
+      return {reasons::kConnectionFailed, message};
+  }
+}
+
+ScrapeFailure FailureOfAnswer(const FetchResponse& response) {
+  std::string message = "the endpoint answered " + std::to_string(response.status);
+  const std::string body = Quote(response.body);
+  if (!body.empty()) message += ": " + body;
+  if (body.find("already in use") != std::string::npos) return {reasons::kProfilingInUse, message};
+  if (response.status / 100 == 3) message += " (redirects are not followed)";
+  return {reasons::kHTTPError, message};
+}
+
+ScrapeFailure FailureOfDecode(const Status& status) {
+  const bool too_large = status.code() == StatusCode::kResourceExhausted;
+  return {too_large ? reasons::kProfileTooLarge : reasons::kNotAProfile, ErrorMessage(status)};
+}
+
+}  // namespace flamefleet::agent

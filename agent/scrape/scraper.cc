@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/scrape/scraper.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "agent/scrape/rewrite.h"
+#include "base/http/fetch.h"
+#include "base/reasons.h"
+#include "base/thread.h"
+
+namespace flamefleet::agent {
+namespace {
+
+constexpr const char* kScrapesName = "flamefleet_agent_scrapes_total";
+constexpr const char* kScrapesHelp = "Scrapes of pprof endpoints, by result.";
+
+std::map<std::string_view, CounterMetric> FailureCounters(Metrics* metrics) {
+  std::map<std::string_view, CounterMetric> counters;
+  for (const std::string_view reason :
+       {reasons::kConnectionRefused, reasons::kConnectionFailed, reasons::kTimeout,
+        reasons::kHTTPError, reasons::kNotAProfile, reasons::kProfileTooLarge,
+        reasons::kProfilingInUse}) {
+    counters.emplace(
+        reason, metrics->Counter(kScrapesName, kScrapesHelp, {{"result", std::string(reason)}}));
+  }
+  return counters;
+}
+
+}  // namespace
+
+Scraper::Scraper(const Clock& clock, Metrics* metrics, ScrapeObserver* observer, Sink sink)
+    : clock_(clock),
+      observer_(observer),
+      sink_(std::move(sink)),
+      succeeded_(metrics->Counter(kScrapesName, kScrapesHelp, {{"result", "ok"}})),
+      failed_(FailureCounters(metrics)),
+      jobs_gauge_(metrics->Gauge("flamefleet_agent_scrape_jobs", "Scrape jobs in force.")) {
+  for (size_t i = 0; i < kMaxScrapes; ++i) {
+    threads_.push_back(
+        StartThread("ff-scrape-" + std::to_string(i),
+                    [this](const std::stop_token& stop) { ScrapeUntilStopped(stop); }));
+  }
+}
+
+Scraper::~Scraper() {
+  for (std::jthread& thread : threads_)
+    thread.request_stop();
+}
+
+void Scraper::SetJobs(const std::vector<ScrapeJob>& jobs) {
+  const MutexLock lock(&mutex_);
+  std::map<CollectionKey, Entry> next;
+  for (const ScrapeJob& job : jobs) {
+    auto known = entries_.extract(job.key);
+    if (!known.empty() && SameEndpoint(known.mapped().job, job)) {
+      known.mapped().job = job;
+      next.insert(std::move(known));
+    } else {
+      next[job.key] = {.job = job,
+                       .due = std::chrono::steady_clock::now() + FirstDelay(job),
+                       .past = std::make_unique<Past>(),
+                       .generation = next_generation_++};
+    }
+  }
+  entries_ = std::move(next);
+  jobs_gauge_.Set(static_cast<double>(entries_.size()));
+  changed_.SignalAll();
+}
+
+void Scraper::ScrapeUntilStopped(const std::stop_token& stop) {
+  while (std::optional<Turn> turn = AwaitTurn(stop))
+    Scrape(*std::move(turn), stop);
+}
+
+std::optional<Scraper::Turn> Scraper::AwaitTurn(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    const MutexLock lock(&mutex_);
+    changed_.SignalAll();
+  });
+  const MutexLock lock(&mutex_);
+  while (!stop.stop_requested()) {
+    Entry* first = nullptr;
+    for (auto& [key, entry] : entries_) {
+      if (entry.past == nullptr) continue;  // runs
+      if (first == nullptr || entry.due < first->due) first = &entry;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (first == nullptr) {
+      changed_.Wait(&mutex_);
+    } else if (first->due > now) {
+      WaitFor(changed_, mutex_, first->due - now);
+    } else {
+      // Turns that were missed are not made up for.
+      first->due = std::max(first->due + first->job.interval, now);
+      return Turn{first->job, std::move(first->past), first->generation};
+    }
+  }
+  return std::nullopt;
+}
+
+void Scraper::Scrape(Turn turn, const std::stop_token& stop) {
+  std::unique_ptr<Past> past = std::move(turn.past);
+  ScrapeFailure failure;
+  const std::optional<FinishedProfile> profile = Pull(turn.job, past.get(), stop, &failure);
+  if (stop.stop_requested()) return;
+  if (!Return(turn, std::move(past))) return;  // no longer wanted
+  if (!failure.reason.empty()) {
+    failed_.at(failure.reason).Increment();
+    observer_->OnCollectFailed(turn.job.key, failure.reason, failure.message);
+    return;
+  }
+  succeeded_.Increment();
+  if (profile) {
+    sink_(*profile);
+  } else {
+    observer_->OnNothingToDeliver(turn.job.key);
+  }
+}
+
+// Hands the past back; false when the job is gone or reads another endpoint now.
+bool Scraper::Return(const Turn& turn, std::unique_ptr<Past> past) {
+  const MutexLock lock(&mutex_);
+  const auto found = entries_.find(turn.job.key);
+  if (found == entries_.end() || found->second.generation != turn.generation) return false;
+  found->second.past = std::move(past);
+  changed_.Signal();
+  return true;
+}
+
+std::optional<FinishedProfile> Scraper::Pull(const ScrapeJob& job, Past* past,
+                                             const std::stop_token& stop, ScrapeFailure* failure) {
+  const Time start = std::chrono::steady_clock::now();
+  // No two profiles of one series share a time: backends keep only one of them.
+  const int64_t time_ns = std::max(clock_.WallNanos(), past->last_time_ns + 1);
+  const Result<FetchResponse> response = Fetch(FetchOptionsOf(job), stop);
+  if (!response.ok()) {
+    *failure = FailureOfFetch(response.status());
+    return std::nullopt;
+  }
+  if (response->status != 200) {
+    *failure = FailureOfAnswer(*response);
+    return std::nullopt;
+  }
+  const auto duration = past->last_scrape ? start - *past->last_scrape : Time::duration::zero();
+  const MutexLock lock(&decode_mutex_);
+  Result<std::optional<RewrittenProfile>> rewritten =
+      RewriteProfile(response->body, time_ns, duration, &past->delta);
+  if (!rewritten.ok()) {
+    *failure = FailureOfDecode(rewritten.status());
+    return std::nullopt;
+  }
+  past->last_scrape = start;
+  past->last_time_ns = time_ns;
+  if (!*rewritten) return std::nullopt;
+  return FinishedProfile{.collection = job.key,
+                         .backend = job.backend,
+                         .labels = job.labels,
+                         .time_ns = time_ns,
+                         .pprof = std::move((*rewritten)->pprof),
+                         .samples = (*rewritten)->samples};
+}
+
+}  // namespace flamefleet::agent
