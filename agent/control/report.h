@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// BuildReport: what the agent tells the operator about its collections and its node.
+//
+// Thread: any; pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/health/collection_health.h"
+#include "proto/fleet/control.pb.h"
+
+namespace flamefleet::agent {
+
+struct NodeStatus {
+  bool sampling = false;              // eBPF sampling runs
+  std::vector<std::string> problems;  // one line each: what is missing and what to do
+};
+
+fleet::v1alpha1::Report BuildReport(const std::vector<CollectionStatus>& collections,
+                                    const NodeStatus& node);
+
+}  // namespace flamefleet::agent
