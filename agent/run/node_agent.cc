@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/run/node_agent.h"
+
+#include <sstream>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace flamefleet::agent {
+namespace {
+
+// How much of the pod's termination grace period (15 s) delivery of the last window may take.
+constexpr std::chrono::seconds kDrainTimeout{8};
+constexpr std::chrono::milliseconds kWindow{10'000};
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace
+
+NodeAgent::NodeAgent() : health_(SystemClock()), pusher_(PusherOptions{}, &metrics_, &health_) {}
+
+Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& options) {
+  std::unique_ptr<NodeAgent> agent(new NodeAgent());
+  NodeAgent* const self = agent.get();
+  agent->scraper_ = std::make_unique<Scraper>(
+      SystemClock(), &agent->metrics_, &agent->health_,
+      [self](const FinishedProfile& profile) { self->pusher_.Push(profile); });
+  agent->StartSampling(options.proc_root);
+  FF_ASSIGN_OR_RETURN(agent->http_, ServeEndpoints(options.listen, &agent->metrics_,
+                                                   [self] { return self->Ready(); }));
+  agent->control_ = std::make_unique<ControlClient>(
+      options.control, &agent->health_, &agent->metrics_,
+      [self](const fleet::v1alpha1::OperatorMessage& message) { return self->Apply(message); },
+      [self] { return self->Report(); });
+  return agent;
+}
+
+NodeAgent::~NodeAgent() {
+  control_.reset();
+  http_.reset();
+  scraper_.reset();
+  pipeline_.reset();  // hands over the last window
+  if (!pusher_.Drain(kDrainTimeout)) {
+    Log(LogLevel::kWarn, "stopping with profiles that no backend took", {});
+  }
+}
+
+void NodeAgent::StartSampling(const std::string& proc_root) {
+  auto pipeline = CpuPipeline::Create(
+      {.scope = CpuPipelineOptions::Scope::kContainers, .window = kWindow, .proc_root = proc_root},
+      &metrics_, [this](FinishedProfile profile) { pusher_.Push(profile); });
+  if (pipeline.ok()) {
+    pipeline_ = *std::move(pipeline);
+    return;
+  }
+  problems_ = Lines(ErrorMessage(pipeline.status()));
+  for (const std::string& problem : problems_) {
+    Log(LogLevel::kError, "eBPF sampling cannot start, pulled profiles go on",
+        {{"error", problem}});
+  }
+  health_.SetSamplingUnavailable(problems_.empty() ? "unknown cause" : problems_.front());
+}
+
+Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
+  FF_RETURN_IF_ERROR(assignment_.Apply(message));
+  Work work = assignment_.BuildWork(kWindow);
+  // Backends first: profiles of new jobs need them.
+  const Status backends = pusher_.SetBackends(work.backends);
+  if (!backends.ok()) {
+    Log(LogLevel::kError, "backend cannot be used, its profiles are dropped",
+        {{"error", backends}});
+  }
+  health_.SetCollections(work.collections);
+  sampling_wanted_ = !work.cpu_targets.empty();
+  if (pipeline_ != nullptr) {
+    if (work.frequency_hz != 0 && work.frequency_hz != frequency_hz_) {
+      const Status changed = pipeline_->SetFrequency(work.frequency_hz);
+      if (changed.ok()) {
+        frequency_hz_ = work.frequency_hz;
+      } else {
+        Log(LogLevel::kError, "sampling frequency not changed",
+            {{"frequency_hz", work.frequency_hz}, {"error", changed}});
+      }
+    }
+    pipeline_->SetTargets(std::move(work.cpu_targets));
+  }
+  scraper_->SetJobs(work.scrape_jobs);
+  Log(LogLevel::kInfo, "assignment in force",
+      {{"version", assignment_.version()}, {"collections", work.collections.size()}});
+  return OkStatus();
+}
+
+fleet::v1alpha1::Report NodeAgent::Report() const {
+  return BuildReport(health_.Snapshot(), {.sampling = pipeline_ != nullptr, .problems = problems_});
+}
+
+Status NodeAgent::Ready() const {
+  SamplingState state = {.wanted = sampling_wanted_, .running = pipeline_ != nullptr};
+  if (state.running) {
+    state.nanos_since_drain = SystemClock().MonotonicNanos() - pipeline_->LastDrainMonotonicNanos();
+  }
+  return JudgeReadiness(state);
+}
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeAgent: the agent of a node of a cluster: the one place that sees all parts and wires them.
+//
+//   operator --> control --> sample ... compress --+--> push --> backend
+//                       \--> scrape ---------------+      \--> health --> control --> operator
+//
+// Thread: Create and the destructor from main; Apply and Report run on the control client's
+// threads. Bounds: those of the parts. On destruction the last window is flushed and delivered, for
+//         kDrainTimeout at most.
+// Errors: Create: the HTTP address cannot be used. Sampling that cannot start is a problem that the
+//         operator is told; what is pulled goes on.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/control/assignment.h"
+#include "agent/control/control_client.h"
+#include "agent/health/collection_health.h"
+#include "agent/health/http_endpoints.h"
+#include "agent/pipeline/cpu_pipeline.h"
+#include "agent/push/pusher.h"
+#include "agent/scrape/scraper.h"
+#include "base/metrics.h"
+
+namespace flamefleet::agent {
+
+struct NodeAgentOptions {
+  ControlOptions control;
+  std::string listen = ":9090";
+  std::string proc_root = "/proc";
+};
+
+class NodeAgent {
+ public:
+  static Result<std::unique_ptr<NodeAgent>> Create(const NodeAgentOptions& options);
+  ~NodeAgent();
+  NodeAgent(const NodeAgent&) = delete;
+  NodeAgent& operator=(const NodeAgent&) = delete;
+
+  uint16_t http_port() const { return http_->port(); }
+
+ private:
+  NodeAgent();
+
+  void StartSampling(const std::string& proc_root);
+  Status Apply(const fleet::v1alpha1::OperatorMessage& message);
+  fleet::v1alpha1::Report Report() const;
+  Status Ready() const;
+
+  // In the order in which they depend on each other.
+  Metrics metrics_;
+  CollectionHealthBook health_;
+  Pusher pusher_;
+  std::unique_ptr<Scraper> scraper_;
+  std::unique_ptr<CpuPipeline> pipeline_;  // null when sampling cannot start
+  std::vector<std::string> problems_;      // why; constant after StartSampling
+  std::unique_ptr<HttpServer> http_;
+
+  Assignment assignment_;      // control thread only
+  uint32_t frequency_hz_ = 0;  // in force; control thread only
+  std::atomic<bool> sampling_wanted_ = false;
+
+  std::unique_ptr<ControlClient> control_;
+};
+
+}  // namespace flamefleet::agent
