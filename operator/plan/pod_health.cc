@@ -43,10 +43,14 @@ std::optional<PodHealth> JudgeNode(const PodView& view, int64_t now_ns) {
   if (pod.phase == api::PodPhase::kPending) {
     return Because(PodState::kWaiting, reasons::kPodNotRunning, "the pod is starting");
   }
-  if (IsCurrent(view.node.report, now_ns)) return std::nullopt;
-  PodHealth health = Because(PodState::kFailing, reasons::kAgentNotConnected,
-                             "the agent of node " + pod.node + " is not connected");
-  health.unknown = view.node.report == nullptr;
+  const NodeReport* report = view.node.report;
+  if (IsCurrent(report, now_ns)) return std::nullopt;
+  PodHealth health = report != nullptr && report->connected
+                         ? Because(PodState::kWaiting, reasons::kWaitingForSamples,
+                                   "the agent of node " + pod.node + " has just connected")
+                         : Because(PodState::kFailing, reasons::kAgentNotConnected,
+                                   "the agent of node " + pod.node + " is not connected");
+  health.unknown = report == nullptr || !report->received;
   return health;
 }
 

@@ -19,7 +19,8 @@ NodeTally TallyNodes(const std::vector<PoolView::Node>& nodes, int64_t now_ns) {
   NodeTally tally;
   for (const PoolView::Node& node : nodes) {
     if (!IsCurrent(node.report, now_ns)) {
-      tally.unknown = tally.unknown || node.report == nullptr;
+      tally.unknown = tally.unknown || node.report == nullptr || !node.report->received;
+      if (node.report != nullptr && node.report->connected) continue;  // it has just come
       tally.problems.push_back({node.name, std::string(reasons::kAgentNotConnected),
                                 node.agent_ready
                                     ? "the agent is ready but not connected to the operator"

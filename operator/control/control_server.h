@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// ControlServer: the operator's side of proto/fleet/control.proto. One stream per agent; what a
+// node should do goes out, what its agent reports is kept.
+//
+// Thread:  all methods from any thread; internally locked. The handler is called from gRPC's
+// threads, without the lock,
+//          and must not block. No thread per stream.
+// Bounds:  per stream the assignment that was sent last and one message being written; per node the
+// newest report; a
+//          node that is gone is forgotten kForgetAfter later. Messages of agents of at most
+//          kMaxMessageBytes.
+// Errors:  kUnavailable when the address cannot be listened on. A stream that breaks the protocol
+// ends with
+//          INVALID_ARGUMENT; the older of two streams of one node with ABORTED.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "operator/plan/fleet.h"
+
+namespace flamefleet::control {
+
+class ControlServer {
+ public:
+  static constexpr int kMaxMessageBytes = 4 << 20;
+  static constexpr int64_t kForgetAfterNs = 600 * kNanosPerSecond;
+
+  // Called with the node whose report changed, or whose agent came or went.
+  using ChangeHandler = std::function<void(const std::string& node)>;
+
+  ControlServer(const Clock& clock, Metrics& metrics, ChangeHandler on_change);
+  // Ends all streams.
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // Call it once the assignments of all nodes are set: a node without one is told to do nothing.
+  // `address` as "0.0.0.0:9443" or ":9443"; port 0 picks one.
+  Status Listen(const std::string& address);
+  int port() const;
+
+  // All that agents of a pool share. An agent of a pool without a configuration is told nothing.
+  void SetConfig(const std::string& pool, plan::AgentConfig config);
+  // All work of a node; empty: none.
+  void SetAssignment(const std::string& node, plan::NodeAssignment assignment);
+
+  // nullptr: no agent of this node since the server began.
+  std::shared_ptr<const plan::NodeReport> ReportOf(const std::string& node) const;
+  // Nodes with a report.
+  std::vector<std::string> Nodes() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flamefleet::control

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/control/convert.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/clock.h"
+
+namespace flamefleet::control {
+namespace {
+
+using plan::CollectionState;
+using plan::ProfileType;
+
+pb::ProfileType ToProto(ProfileType type) {
+  switch (type) {
+    case ProfileType::kCpu:
+      return pb::PROFILE_TYPE_CPU;
+    case ProfileType::kMemory:
+      return pb::PROFILE_TYPE_MEMORY;
+    case ProfileType::kGoroutine:
+      return pb::PROFILE_TYPE_GOROUTINE;
+    case ProfileType::kMutex:
+      return pb::PROFILE_TYPE_MUTEX;
+    case ProfileType::kBlock:
+      return pb::PROFILE_TYPE_BLOCK;
+  }
+  return pb::PROFILE_TYPE_UNSPECIFIED;
+}
+
+std::optional<ProfileType> FromProto(pb::ProfileType type) {
+  for (const ProfileType ours : api::kProfileTypes) {
+    if (ToProto(ours) == type) return ours;
+  }
+  return std::nullopt;
+}
+
+std::optional<CollectionState> FromProto(pb::CollectionState state) {
+  switch (state) {
+    case pb::COLLECTION_STATE_WAITING:
+      return CollectionState::kWaiting;
+    case pb::COLLECTION_STATE_DELIVERING:
+      return CollectionState::kDelivering;
+    case pb::COLLECTION_STATE_IDLE:
+      return CollectionState::kIdle;
+    case pb::COLLECTION_STATE_FAILING:
+      return CollectionState::kFailing;
+    default:
+      return std::nullopt;  // of a newer agent
+  }
+}
+
+uint32_t Millis(int64_t ns) {
+  return static_cast<uint32_t>(ns / kNanosPerMilli);
+}
+
+std::string Text(const std::string& text) {
+  return text.substr(0, kMaxReportText);
+}
+
+}  // namespace
+
+void ToProto(const plan::PodAssignment& from, pb::PodAssignment& to) {
+  to.set_uid(from.uid);
+  to.set_namespace_(from.ns);
+  to.set_name(from.name);
+  to.set_ip(from.ip);
+  for (const plan::ContainerAssignment& container : from.containers) {
+    pb::ContainerAssignment& out = *to.add_containers();
+    out.set_name(container.name);
+    out.set_id(container.id);
+    out.set_backend(container.backend);
+    out.mutable_labels()->insert(container.labels.begin(), container.labels.end());
+  }
+  for (const plan::PullJob& pull : from.pulls) {
+    pb::PullJob& out = *to.add_pulls();
+    out.set_type(ToProto(pull.type));
+    out.set_port(static_cast<uint32_t>(pull.port));
+    out.set_path(pull.path);
+    out.mutable_parameters()->insert(pull.parameters.begin(), pull.parameters.end());
+    out.set_interval_ms(Millis(pull.interval_ns));
+    out.set_timeout_ms(Millis(pull.timeout_ns));
+    out.set_container(pull.container);
+    out.set_backend(pull.backend);
+    out.mutable_labels()->insert(pull.labels.begin(), pull.labels.end());
+  }
+}
+
+void ToProto(const plan::AgentConfig& from, pb::AgentConfig& to) {
+  to.set_sampling_frequency_hz(static_cast<uint32_t>(from.sampling_frequency_hz));
+  for (const plan::Backend& backend : from.backends) {
+    pb::Backend& out = *to.add_backends();
+    out.set_name(backend.name);
+    out.set_endpoint(backend.endpoint);
+  }
+}
+
+void FromProto(const pb::Report& from, plan::NodeReport& to) {
+  to.received = true;
+  to.sampling = from.node().sampling();
+  to.problems.clear();
+  for (int i = 0; i < std::min(from.node().problems_size(), kMaxNodeProblems); ++i) {
+    const pb::Problem& problem = from.node().problems(i);
+    to.problems.push_back({Text(problem.reason()), Text(problem.message())});
+  }
+  to.collections.clear();
+  for (int i = 0; i < std::min(from.collections_size(), kMaxCollections); ++i) {
+    const pb::CollectionHealth& health = from.collections(i);
+    const std::optional<ProfileType> type = FromProto(health.type());
+    const std::optional<CollectionState> state = FromProto(health.state());
+    if (!type || !state) continue;
+    to.collections[{health.pod_uid(), health.container(), *type}] = {
+        .state = *state,
+        .reason = Text(health.reason()),
+        .message = Text(health.message()),
+        .last_delivered_ns = health.last_delivered_unix_ms() * kNanosPerMilli,
+        .failing_since_ns = health.failing_since_unix_ms() * kNanosPerMilli};
+  }
+}
+
+}  // namespace flamefleet::control
