@@ -84,7 +84,7 @@ Result<MappedFile> OpenMappedFile(const std::string& proc_root, uint32_t pid,
 std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, uint32_t pid,
                                                   const MapsEntry& entry) {
   if (entry.inode == 0) return nullptr;
-  const Key key(entry.device_major, entry.device_minor, entry.inode);
+  const Key key(entry.device_major, entry.device_minor, entry.inode, entry.path);
   if (const auto found = files_.find(key); found != files_.end()) {
     if (std::shared_ptr<const MappedFile> file = found->second.lock()) return file;
   }

@@ -55,7 +55,9 @@ class FileTable {
   size_t size() const { return files_.size(); }
 
  private:
-  using Key = std::tuple<uint32_t, uint32_t, uint64_t>;  // device and inode, as in maps
+  // Device, inode and path, as in maps. The path because snapshots of btrfs share device and
+  // inodes.
+  using Key = std::tuple<uint32_t, uint32_t, uint64_t, std::string>;
 
   const size_t max_open_;
   std::map<Key, std::weak_ptr<const MappedFile>> files_;

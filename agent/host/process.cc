@@ -95,10 +95,7 @@ void ProcessTable::Read(Process* process, int64_t now_ns) {
   process->read_ns = now_ns;
   Result<std::shared_ptr<const ProcessImage>> image =
       ReadProcessImage(proc_root_, process->id, process->comm, &files_);
-  if (image.ok())
-    process->image = *std::move(image);  // else keep what was read before
-  else if (!process->image)
-    ++unreadable_;
+  if (image.ok()) process->image = *std::move(image);  // else keep what was read before
 }
 
 std::shared_ptr<Process> ProcessTable::Get(const ProcessId& id, const std::string& comm,
@@ -106,8 +103,8 @@ std::shared_ptr<Process> ProcessTable::Get(const ProcessId& id, const std::strin
   if (const auto found = processes_.find(id); found != processes_.end()) {
     Process* const process = found->second.get();
     process->last_window = window_;
-    if (!process->image && process->comm != comm) {
-      process->comm = comm;  // renamed itself since the failed attempt
+    if (!process->image) {
+      process->comm = comm;  // it may have renamed itself since
       Refresh(process, now_ns);
     }
     return found->second;
@@ -118,6 +115,7 @@ std::shared_ptr<Process> ProcessTable::Get(const ProcessId& id, const std::strin
   process->comm = comm;
   process->last_window = window_;
   Read(process.get(), now_ns);
+  if (!process->image) ++unreadable_;
   processes_.emplace(id, process);
   return process;
 }

@@ -76,13 +76,15 @@ class ProcessTable {
  public:
   ProcessTable(std::string proc_root, size_t max_open_files);
 
-  // The process, read at its first sight. Valid until EndWindow. Null when the table is full.
+  // The process, read at its first sight; where that failed, again at most once a second. Null when
+  // the table is full.
   std::shared_ptr<Process> Get(const ProcessId& id, const std::string& comm, int64_t now_ns);
   // Reads it again, because it mapped something new; at most once a second per process.
   void Refresh(Process* process, int64_t now_ns);
 
   void EndWindow();
 
+  // Processes that could not be read at their first sight.
   uint64_t unreadable() const { return unreadable_; }
   uint64_t file_failures() const { return files_.failures(); }
   size_t size() const { return processes_.size(); }

@@ -60,13 +60,10 @@ std::shared_ptr<const CpuTarget> Collector::HostTarget(const std::string& name) 
   return host_targets_[name] = std::move(target);
 }
 
-std::shared_ptr<const CpuTarget> Collector::TargetOf(const RawSample& sample,
-                                                     const Process* process) {
-  if (scope_ == CpuPipelineOptions::Scope::kContainers)
-    return targets_.Find(sample.header.cgroup_id);
-  if ((sample.header.flags & FF_SAMPLE_KERNEL_THREAD) != 0) return HostTarget(kKernelService);
-  if (process != nullptr && process->image) return HostTarget(ToUtf8(process->image->executable));
-  return HostTarget(ToUtf8(CommOf(sample.header)));
+std::string Collector::ServiceOf(const RawSample& sample, const Process* process) {
+  if ((sample.header.flags & FF_SAMPLE_KERNEL_THREAD) != 0) return kKernelService;
+  const bool is_read = process != nullptr && process->image;
+  return ToUtf8(is_read ? process->image->executable : CommOf(sample.header));
 }
 
 uint32_t Collector::SeriesNumber(const std::shared_ptr<const CpuTarget>& target) {
@@ -91,12 +88,14 @@ uint32_t Collector::ImageNumber(const std::shared_ptr<Process>& process) {
 
 void Collector::OnSample(const RawSample& sample) {
   ++counts_.samples;
-  const bool has_user_part = !sample.user_frames.empty();
-  // In container scope the target is known from the sample alone: nothing is read of a process
-  // that is not wanted.
-  if (scope_ == CpuPipelineOptions::Scope::kContainers && !TargetOf(sample, nullptr)) {
-    ++counts_.untargeted;
-    return;
+  std::shared_ptr<const CpuTarget> target;
+  if (scope_ == CpuPipelineOptions::Scope::kContainers) {
+    // First of all: nothing is read of a process that is not wanted.
+    target = targets_.Find(sample.header.cgroup_id);
+    if (!target) {
+      ++counts_.untargeted;
+      return;
+    }
   }
   const int64_t now_ns = clock_.MonotonicNanos();
   std::shared_ptr<Process> process;
@@ -106,16 +105,19 @@ void Collector::OnSample(const RawSample& sample) {
                               .exec_id = sample.header.exec_id},
                              CommOf(sample.header), now_ns);
   }
-  if (has_user_part && (!process || !process->image)) ++counts_.unread;
+  const ProcessImage* const image = process ? process->image.get() : nullptr;
+  if (image == nullptr && !sample.user_frames.empty()) ++counts_.unread;
+  if (!target) target = HostTarget(ServiceOf(sample, process.get()));
+
   bool is_new = false;
-  const bool kept = window_->Add({.series = SeriesNumber(TargetOf(sample, process.get())),
+  const bool kept = window_->Add({.series = SeriesNumber(target),
                                   .image = ImageNumber(process),
                                   .kernel_frames = sample.kernel_frames,
                                   .user_frames = sample.user_frames},
                                  &is_new);
   if (!kept) ++counts_.window_full;
   // A library loaded since, or code made at run time.
-  if (is_new && process && process->image && !AllMapped(*process->image, sample.user_frames))
+  if (is_new && image != nullptr && !AllMapped(*image, sample.user_frames))
     processes_.Refresh(process.get(), now_ns);
 }
 

@@ -62,7 +62,7 @@ class Collector final : public SampleHandler {
  private:
   using SeriesKey = std::tuple<CollectionKey, std::string, Labels>;
 
-  std::shared_ptr<const CpuTarget> TargetOf(const RawSample& sample, const Process* process);
+  static std::string ServiceOf(const RawSample& sample, const Process* process);
   std::shared_ptr<const CpuTarget> HostTarget(const std::string& name);
   uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
   uint32_t ImageNumber(const std::shared_ptr<Process>& process);
