@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// ApiError: what the API server says when it does not do what it was asked (a metav1.Status).
+//
+// Thread: any. Errors: none; an answer that is not a Status still becomes an ApiError with its HTTP
+// status.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace flamefleet {
+
+struct ApiErrorCause {
+  std::string field;  // "spec.sampling.frequency"
+  std::string reason;
+  std::string message;
+};
+
+struct ApiError {
+  int http_status = 0;
+  std::string reason;  // "AlreadyExists", "Conflict", "Expired", ...; empty when it gave none
+  std::string message;
+  std::vector<ApiErrorCause> causes;
+  std::optional<std::chrono::seconds> retry_after;
+
+  // The list or watch started from a version that the server no longer has.
+  bool IsExpired() const;
+  // "operation: message" with a code that says whether a retry helps:
+  //   400, 413, 415, 422 kInvalidArgument; 403 kPermissionDenied; 404 kNotFound;
+  //   409 kAlreadyExists or kAborted (conflict); 410 kAborted; 429 kResourceExhausted;
+  //   401 (the token may have been rotated) and 5xx kUnavailable; 504 kDeadlineExceeded.
+  Status ToStatus(const std::string& operation) const;
+};
+
+// `retry_after` is the header's value, empty if there was none.
+ApiError DecodeApiError(int http_status, const std::string& retry_after, std::string_view body);
+// The Status object of an ERROR event of a watch.
+ApiError DecodeApiError(const nlohmann::json& status);
+
+}  // namespace flamefleet

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// LoadKubeconfig: the file format, read with yaml-cpp, whose exceptions end here.
+#include <openssl/evp.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+
+#include "base/fd.h"
+#include "operator/kube/client_config.h"
+
+namespace flamefleet {
+namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20;
+
+// A named entry of a kubeconfig and the folder that its relative paths start from.
+struct Entry {
+  YAML::Node body;
+  std::filesystem::path folder;
+};
+
+struct MergedFiles {
+  std::string current_context;
+  std::map<std::string, Entry> contexts;
+  std::map<std::string, Entry> clusters;
+  std::map<std::string, Entry> users;
+};
+
+std::string Text(const YAML::Node& node, const char* key) {
+  const YAML::Node value = node[key];
+  return value && value.IsScalar() ? value.Scalar() : std::string();
+}
+
+Status Collect(const YAML::Node& root, const char* list, const char* body,
+               const std::filesystem::path& folder, std::map<std::string, Entry>& into) {
+  const YAML::Node items = root[list];
+  if (!items || items.IsNull()) return OkStatus();
+  if (!items.IsSequence()) return InvalidArgumentError(std::string(list) + " is not a list");
+  for (const YAML::Node& item : items) {
+    if (!item.IsMap())
+      return InvalidArgumentError(std::string(list) + " has an entry without name");
+    into.try_emplace(Text(item, "name"), Entry{item[body], folder});  // the first mention wins
+  }
+  return OkStatus();
+}
+
+Status MergeFile(const std::string& path, MergedFiles& merged) {
+  FF_ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kMaxFileBytes));
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  try {
+    const YAML::Node root = YAML::Load(content);
+    if (!root.IsMap()) return InvalidArgumentError("not a map");
+    if (merged.current_context.empty()) merged.current_context = Text(root, "current-context");
+    FF_RETURN_IF_ERROR(Collect(root, "contexts", "context", folder, merged.contexts));
+    FF_RETURN_IF_ERROR(Collect(root, "clusters", "cluster", folder, merged.clusters));
+    return Collect(root, "users", "user", folder, merged.users);
+  } catch (const YAML::Exception& error) {
+    return InvalidArgumentError(error.what());
+  }
+}
+
+Result<std::string> DecodeBase64(std::string text, const std::string& what) {
+  std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
+  std::string decoded(text.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   static_cast<int>(text.size()));
+  if (size < 0 || text.size() % 4 != 0) return InvalidArgumentError(what + ": not base64");
+  // EVP_DecodeBlock counts padding as data.
+  const size_t padding = text.ends_with("==") ? 2 : (text.ends_with('=') ? 1 : 0);
+  decoded.resize(static_cast<size_t>(size) - padding);
+  return decoded;
+}
+
+// The value of `key`-data, or the content of the file that `key` names; empty when neither is set.
+Result<std::string> ReadPem(const Entry& entry, const std::string& key) {
+  if (const std::string data = Text(entry.body, (key + "-data").c_str()); !data.empty()) {
+    return DecodeBase64(data, "read kubeconfig " + key + "-data");
+  }
+  const std::string path = Text(entry.body, key.c_str());
+  if (path.empty()) return std::string();
+  Result<std::string> content = ReadFile(entry.folder / path, kMaxFileBytes);
+  if (!content.ok()) {
+    return InvalidArgumentError("read kubeconfig " + key + ": " + ErrorMessage(content.status()));
+  }
+  return content;
+}
+
+Status RefuseUnserved(const YAML::Node& body, const std::string& owner,
+                      std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (body[key]) {
+      return UnimplementedError("read kubeconfig: " + owner + " uses " + key +
+                                ", which is not supported");
+    }
+  }
+  return OkStatus();
+}
+
+Status ApplyCluster(const Entry& entry, const std::string& owner, ClientConfig& config) {
+  FF_RETURN_IF_ERROR(RefuseUnserved(entry.body, owner, {"proxy-url"}));
+  const std::string server = Text(entry.body, "server");
+  const size_t scheme = server.find("://");
+  if (scheme == std::string::npos) {
+    return InvalidArgumentError("read kubeconfig: " + owner + " has no usable server: \"" + server +
+                                "\"");
+  }
+  const size_t path = server.find('/', scheme + 3);
+  config.base_url = server.substr(0, path);
+  if (path != std::string::npos) config.path_prefix = server.substr(path);
+  while (config.path_prefix.ends_with('/'))
+    config.path_prefix.pop_back();
+  config.tls.server_name = Text(entry.body, "tls-server-name");
+  config.tls.insecure_skip_verify = Text(entry.body, "insecure-skip-tls-verify") == "true";
+  FF_ASSIGN_OR_RETURN(config.tls.ca_pem, ReadPem(entry, "certificate-authority"));
+  return OkStatus();
+}
+
+Status ApplyUser(const Entry& entry, const std::string& owner, ClientConfig& config) {
+  FF_RETURN_IF_ERROR(RefuseUnserved(
+      entry.body, owner,
+      {"exec", "auth-provider", "username", "as", "as-uid", "as-groups", "as-user-extra"}));
+  FF_ASSIGN_OR_RETURN(config.tls.client_cert_pem, ReadPem(entry, "client-certificate"));
+  FF_ASSIGN_OR_RETURN(config.tls.client_key_pem, ReadPem(entry, "client-key"));
+  if (config.tls.client_cert_pem.empty() != config.tls.client_key_pem.empty()) {
+    return InvalidArgumentError("read kubeconfig: " + owner +
+                                " has only one of client-certificate and client-key");
+  }
+  config.token = Text(entry.body, "token");
+  if (const std::string path = Text(entry.body, "tokenFile"); !path.empty()) {
+    config.token_file = entry.folder / path;
+  }
+  return OkStatus();
+}
+
+Result<const Entry*> Find(const std::map<std::string, Entry>& entries, const std::string& kind,
+                          const std::string& name) {
+  const auto found = entries.find(name);
+  if (found == entries.end() || !found->second.body || !found->second.body.IsMap()) {
+    return InvalidArgumentError("read kubeconfig: there is no " + kind + " named \"" + name + "\"");
+  }
+  return &found->second;
+}
+
+Result<ClientConfig> ResolveCurrentContext(const MergedFiles& merged) {
+  if (merged.current_context.empty()) {
+    return InvalidArgumentError("read kubeconfig: current-context is not set");
+  }
+  FF_ASSIGN_OR_RETURN(const Entry* context,
+                      Find(merged.contexts, "context", merged.current_context));
+  ClientConfig config;
+  config.name_space = Text(context->body, "namespace");
+  const std::string cluster_name = Text(context->body, "cluster");
+  FF_ASSIGN_OR_RETURN(const Entry* cluster, Find(merged.clusters, "cluster", cluster_name));
+  FF_RETURN_IF_ERROR(ApplyCluster(*cluster, "cluster \"" + cluster_name + "\"", config));
+  const std::string user_name = Text(context->body, "user");
+  if (!user_name.empty()) {
+    FF_ASSIGN_OR_RETURN(const Entry* user, Find(merged.users, "user", user_name));
+    FF_RETURN_IF_ERROR(ApplyUser(*user, "user \"" + user_name + "\"", config));
+  }
+  return config;
+}
+
+}  // namespace
+
+Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths) {
+  MergedFiles merged;
+  for (const std::string& path : paths) {
+    const Status merge = MergeFile(path, merged);
+    if (!merge.ok()) return Annotate(merge, "read kubeconfig " + path);
+  }
+  try {
+    return ResolveCurrentContext(merged);
+  } catch (const YAML::Exception& error) {
+    return InvalidArgumentError("read kubeconfig: " + std::string(error.what()));
+  }
+}
+
+}  // namespace flamefleet

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kube/resource.h"
+
+#include "base/http/client.h"
+
+namespace flamefleet {
+
+std::string CollectionPath(const Resource& resource, const std::string& name_space) {
+  const bool core = resource.api_version.find('/') == std::string_view::npos;
+  std::string path = core ? "/api/" : "/apis/";
+  path += resource.api_version;
+  if (resource.namespaced && !name_space.empty()) path += "/namespaces/" + UrlEncode(name_space);
+  path += '/';
+  path += resource.plural;
+  return path;
+}
+
+std::string ObjectPath(const Resource& resource, const std::string& name_space,
+                       const std::string& name) {
+  return CollectionPath(resource, name_space) + "/" + UrlEncode(name);
+}
+
+}  // namespace flamefleet

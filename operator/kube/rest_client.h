@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// RestClient: requests to the API server, authenticated, counted, and with its errors decoded.
+//
+// Thread: any; calls block. Units: see HttpClient. Bounds: kWriteTimeout for a whole call;
+// kMaxTries for one that the server puts off with Retry-After (429, 5xx), each wait at most
+// kMaxRetryAfter. Errors: those of ApiError::ToStatus, and kUnavailable, kDeadlineExceeded,
+// kCancelled of the connection.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/http/client.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "operator/kube/api_error.h"
+#include "operator/kube/client_config.h"
+#include "operator/kube/resource.h"
+#include "operator/kube/token_source.h"
+
+namespace flamefleet {
+
+struct ApplyRequest {
+  Resource resource;
+  std::string name_space;
+  std::string name;
+  std::string field_manager;
+  std::string body;     // JSON of the full intent, apiVersion and kind included
+  bool status = false;  // through the status subresource
+};
+
+class RestClient {
+ public:
+  static constexpr std::chrono::seconds kWriteTimeout{30};
+  static constexpr int kMaxTries = 4;
+  static constexpr std::chrono::seconds kMaxRetryAfter{10};
+
+  static Result<std::unique_ptr<RestClient>> Create(const ClientConfig& config, const Clock& clock,
+                                                    Metrics& metrics);
+  ~RestClient();
+  RestClient(const RestClient&) = delete;
+  RestClient& operator=(const RestClient&) = delete;
+
+  // The object's JSON.
+  Result<std::string> Get(const Resource& resource, const std::string& name_space,
+                          const std::string& name, const std::stop_token& stop = {});
+
+  // Server-side apply, forced; the resulting object's JSON. What is equal already is not written.
+  Result<std::string> Apply(const ApplyRequest& request, const std::stop_token& stop = {});
+
+  // OK when it is gone already.
+  Status Delete(const Resource& resource, const std::string& name_space, const std::string& name,
+                const std::stop_token& stop = {});
+
+  // A list or a watch: a 2xx body goes to `on_body` as it arrives.
+  struct StreamResult {
+    Status status;
+    std::optional<ApiError> api_error;  // when the server answered with an error
+  };
+  struct StreamRequest {
+    std::string verb;  // "list" or "watch", for the metrics
+    std::string path_and_query;
+    std::chrono::milliseconds idle_timeout{30'000};
+    std::chrono::milliseconds total_timeout{0};
+  };
+  StreamResult Stream(const StreamRequest& request, const HttpClient::BodyHandler& on_body,
+                      const std::stop_token& stop);
+
+ private:
+  struct Answer {
+    StreamResult result;
+    std::string body;
+  };
+  struct Counters;
+
+  RestClient(const ClientConfig& config, std::unique_ptr<HttpClient> http, const Clock& clock,
+             Metrics& metrics);
+  Result<HttpRequest> NewRequest(const std::string& method, const std::string& path_and_query);
+  Answer CallOnce(const HttpRequest& request, const std::string& operation,
+                  const std::stop_token& stop);
+  Result<std::string> Call(HttpRequest request, const std::string& operation,
+                           const std::stop_token& stop);
+  StreamResult Judge(const HttpResponse& response, const std::string& operation);
+
+  const std::string path_prefix_;
+  const std::unique_ptr<HttpClient> http_;
+  const Clock& clock_;
+  TokenSource token_;
+  const std::unique_ptr<Counters> counters_;
+};
+
+}  // namespace flamefleet
