@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClusterCache: everything that the operator knows of the cluster, one store per kind, each kept
+// by one list and watch.
+//
+// Thread: Start and the destructor from one thread; the stores see Store. Threads inside: one per
+// kind, called watch-...
+// Bounds: pods of the whole cluster, pruned; our kinds; and of the operator's namespace the objects
+// that carry its label.
+// Errors: none; a kind that cannot be listed is tried again, and synced() stays false.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/mutex.h"
+#include "operator/api/agent_pool.h"
+#include "operator/api/profiling_backend.h"
+#include "operator/api/profiling_target.h"
+#include "operator/api/workload.h"
+#include "operator/cache/pod_store.h"
+#include "operator/cache/store.h"
+#include "operator/kube/owned_fields.h"
+#include "operator/kube/reflector.h"
+#include "operator/kube/rest_client.h"
+
+namespace flamefleet {
+
+// An object that the operator made, and which of its fields are still as it applied them.
+struct OwnedWorkload : api::Workload {
+  OwnedFields owned;
+  friend bool operator==(const OwnedWorkload&, const OwnedWorkload&) = default;
+};
+
+class ClusterCache {
+ private:
+  Mutex mutex_;  // of all stores; first, they refer to it
+  Metrics& metrics_;
+
+ public:
+  // `ns` is the operator's own namespace.
+  ClusterCache(std::string ns, Metrics& metrics);
+  ~ClusterCache();
+  ClusterCache(const ClusterCache&) = delete;
+  ClusterCache& operator=(const ClusterCache&) = delete;
+
+  PodStore pods;
+  Store<api::ProfilingTarget> targets;
+  Store<api::ProfilingBackend> backends;
+  Store<api::AgentPool> pools;
+  Store<OwnedWorkload> daemon_sets;
+  Store<OwnedWorkload> deployments;
+  Store<OwnedWorkload> services;  // only meta, labels and owned are set
+
+  // Begins to fill the stores; listeners are set before. References outlive this object.
+  void Start(RestClient& client, const Clock& clock);
+  void Stop();
+  // Each store has been filled once.
+  bool synced() const;
+
+ private:
+  const std::string ns_;
+  std::vector<std::unique_ptr<Reflector>> reflectors_;
+  std::vector<std::jthread> threads_;  // last: they use all of the above
+};
+
+}  // namespace flamefleet

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cache/pod_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace flamefleet {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+json PodJson(const std::string& ns, const std::string& name, const std::string& node,
+             const std::string& version = "1") {
+  return {{"metadata", {{"namespace", ns}, {"name", name}, {"resourceVersion", version}}},
+          {"spec", {{"nodeName", node}}}};
+}
+
+// Its spec.nodeName has the wrong type.
+json Unreadable(const std::string& ns, const std::string& name) {
+  return {{"metadata", {{"namespace", ns}, {"name", name}}}, {"spec", {{"nodeName", 7}}}};
+}
+
+std::vector<std::string> Names(const std::vector<PodStore::Pointer>& pods) {
+  std::vector<std::string> names;
+  for (const auto& pod : pods)
+    names.push_back(pod->meta.ns + "/" + pod->meta.name);
+  return names;
+}
+
+class PodStoreTest : public testing::Test {
+ protected:
+  PodStoreTest() {
+    store_.Listen([this](const api::Pod* before, const api::Pod* after) {
+      const std::string what = !before ? "added " : (after ? "changed " : "deleted ");
+      changes_.push_back(what + (after ? after : before)->meta.name);
+    });
+  }
+  std::vector<std::string> TakeChanges() { return std::exchange(changes_, {}); }
+  void List(const std::vector<json>& objects) {
+    for (const json& object : objects)
+      (void)store_.Collect(object).ok();
+    store_.Replace();
+  }
+
+  Mutex mutex_;
+  Metrics metrics_;
+  GaugeMetric count_ = metrics_.Gauge("objects", "Objects.");
+  PodStore store_{mutex_, count_};
+  std::vector<std::string> changes_;
+};
+
+TEST_F(PodStoreTest, AListTellsOnlyWhatIsDifferent) {
+  List({PodJson("a", "p1", "n1"), PodJson("a", "p2", "n1")});
+  EXPECT_THAT(TakeChanges(), ElementsAre("added p1", "added p2"));
+  List({PodJson("a", "p2", "n1"), PodJson("a", "p3", "n1")});
+  EXPECT_THAT(TakeChanges(), ElementsAre("deleted p1", "added p3"));
+  EXPECT_THAT(Names(store_.List()), ElementsAre("a/p2", "a/p3"));
+  EXPECT_EQ(count_.Value(), 2);
+}
+
+TEST_F(PodStoreTest, AnAbandonedListChangesNothing) {
+  List({PodJson("a", "p1", "n1")});
+  TakeChanges();
+  ASSERT_TRUE(store_.Collect(PodJson("a", "p2", "n1")).ok());
+  store_.Abandon();
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+  List({PodJson("a", "p1", "n1")});
+  EXPECT_THAT(Names(store_.List()), ElementsAre("a/p1"));
+}
+
+TEST_F(PodStoreTest, AnUpdateOfWhatNobodyReadsIsNoChange) {
+  List({PodJson("a", "p1", "n1", "1")});
+  TakeChanges();
+  ASSERT_TRUE(store_.Upsert(PodJson("a", "p1", "n1", "2")).ok());
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+}
+
+TEST_F(PodStoreTest, APodIsFoundByItsNodeAndItsNamespace) {
+  List({PodJson("a", "p1", "n1"), PodJson("b", "p2", "n1"), PodJson("b", "p3", "n2"),
+        PodJson("ba", "p4", "")});
+  EXPECT_THAT(Names(store_.ListNode("n1")), ElementsAre("a/p1", "b/p2"));
+  EXPECT_THAT(Names(store_.ListNode("")), IsEmpty());
+  EXPECT_THAT(Names(store_.ListNamespace("b")), ElementsAre("b/p2", "b/p3"));
+  EXPECT_THAT(store_.Nodes(), ElementsAre("n1", "n2"));
+}
+
+TEST_F(PodStoreTest, TheIndexFollowsSchedulingAndDeletion) {
+  List({PodJson("a", "p1", "")});
+  ASSERT_TRUE(store_.Upsert(PodJson("a", "p1", "n1")).ok());
+  EXPECT_THAT(Names(store_.ListNode("n1")), ElementsAre("a/p1"));
+  store_.Delete("a", "p1");
+  EXPECT_THAT(store_.Nodes(), IsEmpty());
+  EXPECT_EQ(store_.Get({"a", "p1"}), nullptr);
+}
+
+TEST_F(PodStoreTest, AnUnreadableObjectIsNotADeletion) {
+  List({PodJson("a", "p1", "n1"), PodJson("a", "p2", "n1")});
+  TakeChanges();
+  EXPECT_FALSE(store_.Upsert(Unreadable("a", "p1")).ok());
+  List({Unreadable("a", "p1"), PodJson("a", "p2", "n1"), json("rubbish")});
+  EXPECT_THAT(TakeChanges(), IsEmpty());
+  EXPECT_THAT(Names(store_.List()), ElementsAre("a/p1", "a/p2"));
+}
+
+TEST_F(PodStoreTest, WhatIsHandedOutStaysAfterItsDeletion) {
+  List({PodJson("a", "p1", "n1")});
+  const PodStore::Pointer pod = store_.Get({"a", "p1"});
+  store_.Delete("a", "p1");
+  EXPECT_EQ(pod->meta.name, "p1");
+}
+
+}  // namespace
+}  // namespace flamefleet
