@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/runtime/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fakes/fake_clock.h"
+
+namespace flamefleet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class FakeController final : public Controller {
+ public:
+  std::string name() const override { return "pool"; }
+  Result<Outcome> Reconcile(const std::string& object, const std::stop_token&) override {
+    reconciled.push_back(object);
+    return answer;
+  }
+  std::vector<std::string> reconciled;
+  Result<Outcome> answer = Outcome{};
+};
+
+class WorkerTest : public testing::Test {
+ protected:
+  WorkerTest() { worker_.Register(controller_); }
+
+  // Runs what is due now; how many keys that were.
+  int RunDue() {
+    int runs = 0;
+    while (worker_.RunOnce({}))
+      ++runs;
+    return runs;
+  }
+  int RunAfter(std::chrono::nanoseconds time) {
+    clock_.Advance(time.count());
+    return RunDue();
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  WorkQueue queue_{clock_, metrics_, "test"};
+  Worker worker_{queue_, clock_, metrics_};
+  FakeController controller_;
+};
+
+TEST_F(WorkerTest, TheControllerOfAKeyGetsTheRestOfIt) {
+  queue_.Add("pool/a/b");
+  EXPECT_EQ(RunDue(), 1);
+  EXPECT_THAT(controller_.reconciled, ElementsAre("a/b"));
+}
+
+TEST_F(WorkerTest, AFailureIsTriedAgainWithBackOff) {
+  controller_.answer = UnavailableError("no");
+  queue_.Add("pool/a");
+  EXPECT_EQ(RunDue(), 1);
+  EXPECT_EQ(RunAfter(std::chrono::milliseconds(5)), 1);
+  EXPECT_EQ(RunAfter(std::chrono::milliseconds(5)), 0);
+  EXPECT_EQ(RunAfter(std::chrono::milliseconds(5)), 1);
+}
+
+TEST_F(WorkerTest, SuccessResetsTheBackOff) {
+  controller_.answer = UnavailableError("no");
+  queue_.Add("pool/a");
+  RunDue();
+  RunAfter(std::chrono::milliseconds(5));
+  controller_.answer = Controller::Outcome{};
+  EXPECT_EQ(RunAfter(std::chrono::milliseconds(10)), 1);
+  EXPECT_EQ(RunAfter(std::chrono::hours(1)), 0);
+  controller_.answer = UnavailableError("no");
+  queue_.Add("pool/a");
+  RunDue();
+  EXPECT_EQ(RunAfter(std::chrono::milliseconds(5)), 1);
+}
+
+TEST_F(WorkerTest, WhatARetryDoesNotHelpIsTriedSeldom) {
+  controller_.answer = InvalidArgumentError("bad");
+  queue_.Add("pool/a");
+  EXPECT_EQ(RunDue(), 1);
+  EXPECT_EQ(RunAfter(std::chrono::minutes(4)), 0);
+  EXPECT_EQ(RunAfter(std::chrono::minutes(1)), 1);
+}
+
+TEST_F(WorkerTest, ARecheckComesAtItsTime) {
+  controller_.answer = Controller::Outcome{std::chrono::seconds(10)};
+  queue_.Add("pool/a");
+  EXPECT_EQ(RunDue(), 1);
+  EXPECT_EQ(RunAfter(std::chrono::seconds(9)), 0);
+  EXPECT_EQ(RunAfter(std::chrono::seconds(1)), 1);
+}
+
+TEST_F(WorkerTest, EveryResultIsCountedAndStartsAtZero) {
+  const auto text = [this] { return metrics_.RenderText(); };
+  for (const char* result : {"success", "error", "requeue_after"}) {
+    EXPECT_THAT(text(),
+                HasSubstr("controller_runtime_reconcile_total{controller=\"pool\",result=\"" +
+                          std::string(result) + "\"} 0"));
+  }
+  controller_.answer = InvalidArgumentError("bad");
+  queue_.Add("pool/a");
+  RunDue();
+  EXPECT_THAT(text(), HasSubstr("controller_runtime_terminal_reconcile_errors_total{controller="
+                                "\"pool\"} 1"));
+}
+
+}  // namespace
+}  // namespace flamefleet
