@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/apply/applier.h"
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace flamefleet {
+namespace {
+
+using nlohmann::json;
+
+CounterMetric WriteCounter(Metrics& metrics, const char* result) {
+  return metrics.Counter("flamefleet_operator_object_writes_total",
+                         "What became of each object that the operator owns, per reconcile.",
+                         {{"result", result}});
+}
+
+}  // namespace
+
+bool IsOlderVersion(const std::string& version, const std::string& than) {
+  return version.size() != than.size() ? version.size() < than.size() : version < than;
+}
+
+Applier::Applier(RestClient& client, Metrics& metrics)
+    : client_(client),
+      applied_(WriteCounter(metrics, "applied")),
+      unchanged_(WriteCounter(metrics, "unchanged")),
+      deleted_(WriteCounter(metrics, "deleted")),
+      failed_(WriteCounter(metrics, "failed")) {}
+
+bool Applier::InForce(const Written& written, size_t intent, const OwnedFields* live) {
+  if (written.intent != intent || live == nullptr) return false;
+  // The cache has not seen our own write yet; when it does, we are called again.
+  if (IsOlderVersion(live->version, written.owned.version)) return true;
+  return live->spec == written.owned.spec;
+}
+
+Status Applier::Apply(const Resource& resource, const json& object, const OwnedFields* live,
+                      const std::stop_token& stop) {
+  ApplyRequest request;
+  request.resource = resource;
+  request.name_space = object["metadata"].value("namespace", "");
+  request.name = object["metadata"].value("name", "");
+  request.field_manager = kFieldManager;
+  request.body = object.dump();
+
+  const std::string path = ObjectPath(resource, request.name_space, request.name);
+  const size_t intent = std::hash<std::string>()(request.body);
+  if (const auto last = written_.find(path);
+      last != written_.end() && InForce(last->second, intent, live)) {
+    unchanged_.Increment();
+    return OkStatus();
+  }
+  written_.erase(path);
+  const Result<std::string> answer = client_.Apply(request, stop);
+  if (!answer.ok()) {
+    failed_.Increment();
+    return answer.status();
+  }
+  applied_.Increment();
+  written_[path] = {intent, ReadOwnedFields(json::parse(*answer, nullptr, false))};
+  return OkStatus();
+}
+
+Status Applier::Delete(const Resource& resource, const std::string& ns, const std::string& name,
+                       const std::stop_token& stop) {
+  written_.erase(ObjectPath(resource, ns, name));
+  const Status deleted = client_.Delete(resource, ns, name, stop);
+  (deleted.ok() ? deleted_ : failed_).Increment();
+  return deleted;
+}
+
+}  // namespace flamefleet

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/apply/status_writer.h"
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/apply/applier.h"
+#include "operator/kube/owned_fields.h"
+
+namespace flamefleet {
+namespace {
+
+using nlohmann::json;
+
+CounterMetric WriteCounter(Metrics& metrics, const char* result) {
+  return metrics.Counter("flamefleet_operator_status_writes_total",
+                         "What became of each status that the operator computed.",
+                         {{"result", result}});
+}
+
+// type -> status and reason
+std::map<std::string, std::pair<std::string, std::string>> Conditions(const json& status) {
+  std::map<std::string, std::pair<std::string, std::string>> conditions;
+  if (!status.is_object() || !status.contains("conditions")) return conditions;
+  for (const json& condition : status["conditions"]) {
+    conditions[condition.value("type", "")] = {condition.value("status", ""),
+                                               condition.value("reason", "")};
+  }
+  return conditions;
+}
+
+}  // namespace
+
+bool ConditionFlips(const json& live, const json& want) {
+  return Conditions(live) != Conditions(want);
+}
+
+StatusWriter::StatusWriter(RestClient& client, const Clock& clock, Metrics& metrics)
+    : client_(client),
+      clock_(clock),
+      applied_(WriteCounter(metrics, "applied")),
+      unchanged_(WriteCounter(metrics, "unchanged")),
+      postponed_(WriteCounter(metrics, "postponed")),
+      failed_(WriteCounter(metrics, "failed")) {}
+
+Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
+                                                     const api::ObjectMeta& meta, const json& live,
+                                                     const json& want,
+                                                     const std::stop_token& stop) {
+  constexpr std::chrono::nanoseconds kNow{0};
+  const std::string path = ObjectPath(resource, meta.ns, meta.name);
+  const size_t intent = std::hash<std::string>()(want.dump());
+  const auto last = written_.find(path);
+  const bool unseen =
+      last != written_.end() && IsOlderVersion(meta.resource_version, last->second.version);
+  if (want == live || (unseen && last->second.intent == intent)) {
+    unchanged_.Increment();
+    return kNow;
+  }
+  if (last != written_.end() && !ConditionFlips(live, want)) {
+    const std::chrono::nanoseconds since(clock_.MonotonicNanos() - last->second.at_ns);
+    if (since < kMinInterval) {
+      postponed_.Increment();
+      return kMinInterval - since;
+    }
+  }
+
+  const json object = {{"apiVersion", resource.api_version},
+                       {"kind", resource.kind},
+                       {"metadata", {{"name", meta.name}}},
+                       {"status", want}};
+  ApplyRequest request{resource, meta.ns, meta.name, kStatusFieldManager, object.dump(), true};
+  const Result<std::string> answer = client_.Apply(request, stop);
+  if (answer.status().code() == StatusCode::kNotFound) {
+    written_.erase(path);
+    return kNow;
+  }
+  if (!answer.ok()) {
+    failed_.Increment();
+    return answer.status();
+  }
+  applied_.Increment();
+  written_[path] = {intent, ReadOwnedFields(json::parse(*answer, nullptr, false)).version,
+                    clock_.MonotonicNanos()};
+  return kNow;
+}
+
+}  // namespace flamefleet

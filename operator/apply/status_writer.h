@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// StatusWriter: writes the status of our kinds through the status subresource, with a field manager
+// of its own, and seldom: numbers move all the time, the API server should not.
+//
+// Thread: one (the worker). Units: monotonic time of the clock. Bounds: at most one write per
+// object in kMinInterval, unless a condition changes its status or reason; one remembered write per
+// object. Errors: those of RestClient::Apply, but for an object that is gone: OK.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <stop_token>
+#include <string>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status.h"
+#include "operator/api/kinds.h"
+#include "operator/kube/rest_client.h"
+
+namespace flamefleet {
+
+class StatusWriter {
+ public:
+  static constexpr std::chrono::seconds kMinInterval{10};
+
+  StatusWriter(RestClient& client, const Clock& clock, Metrics& metrics);
+
+  // `live` is the status object in the cache, `want` the one to write. The time until it may be
+  // written, when it is too early now; else zero.
+  Result<std::chrono::nanoseconds> Write(const Resource& resource, const api::ObjectMeta& meta,
+                                         const nlohmann::json& live, const nlohmann::json& want,
+                                         const std::stop_token& stop);
+
+ private:
+  struct Written {
+    size_t intent = 0;
+    std::string version;  // resourceVersion after the write
+    int64_t at_ns = 0;
+  };
+
+  RestClient& client_;
+  const Clock& clock_;
+  std::map<std::string, Written> written_;  // by path
+  CounterMetric applied_, unchanged_, postponed_, failed_;
+};
+
+// True when a condition of `want` has another status or reason than in `live`, or is new.
+bool ConditionFlips(const nlohmann::json& live, const nlohmann::json& want);
+
+}  // namespace flamefleet
