@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/symbol/kernel_symbols.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <limits>
+#include <cstring>
+
+#include "base/fd.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -17,39 +23,78 @@ bool IsFunctionType(char type) {
 
 }  // namespace
 
-Result<KernelSymbols> KernelSymbols::Parse(std::string_view kallsyms) {
-  KernelSymbols symbols;
-  bool any_address = false;
-  while (!kallsyms.empty()) {
-    const size_t end = std::min(kallsyms.find('\n'), kallsyms.size());
-    const std::string_view line = kallsyms.substr(0, end);
-    kallsyms.remove_prefix(std::min(end + 1, kallsyms.size()));
-    // "ffffffff81000000 T _text", of a module with "\t[name]" behind it.
-    uint64_t address = 0;
-    const auto [next, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
-    const std::string_view rest(next, static_cast<size_t>(line.data() + line.size() - next));
-    if (error != std::errc() || rest.size() < 4 || rest[0] != ' ' || rest[2] != ' ')
-      return InvalidArgumentError("parse kallsyms: bad line \"" + std::string(line.substr(0, 100)) +
-                                  "\"");
-    any_address = any_address || address != 0;
-    if (!IsFunctionType(rest[1]) || address < kKernelBase) continue;
-    const std::string_view name = rest.substr(3, std::min(rest.find('\t'), rest.size()) - 3);
-    symbols.entries_.push_back({static_cast<uint32_t>(address - kKernelBase),
-                                static_cast<uint32_t>(symbols.names_.size())});
-    symbols.names_.append(name).push_back('\0');
+// "ffffffff81000000 T _text", of a module with "\t[name]" behind it.
+Status KernelSymbols::AddLine(std::string_view line) {
+  uint64_t address = 0;
+  const auto [next, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+  const std::string_view rest(next, static_cast<size_t>(line.data() + line.size() - next));
+  if (error != std::errc() || rest.size() < 4 || rest[0] != ' ' || rest[2] != ' ') {
+    constexpr size_t kShown = 100;
+    return InvalidArgumentError("parse kallsyms: bad line \"" +
+                                std::string(line.substr(0, kShown)) + "\"");
   }
-  if (!any_address) {
+  any_address_ = any_address_ || address != 0;
+  if (!IsFunctionType(rest[1]) || address < kKernelBase) return OkStatus();
+  const std::string_view name = rest.substr(3, std::min(rest.find('\t'), rest.size()) - 3);
+  entries_.push_back(
+      {static_cast<uint32_t>(address - kKernelBase), static_cast<uint32_t>(names_.size())});
+  names_.append(name).push_back('\0');
+  return OkStatus();
+}
+
+Status KernelSymbols::AddLines(std::string_view* text) {
+  for (size_t end = text->find('\n'); end != std::string_view::npos; end = text->find('\n')) {
+    FF_RETURN_IF_ERROR(AddLine(text->substr(0, end)));
+    text->remove_prefix(end + 1);
+  }
+  return OkStatus();
+}
+
+Status KernelSymbols::Finish() {
+  if (!any_address_) {
     return PermissionDeniedError(
         "read kallsyms: the kernel hides its addresses; CAP_SYSLOG and kernel.kptr_restrict below "
         "2 show them");
   }
   // Aliases: the first in the file wins.
-  std::ranges::stable_sort(symbols.entries_, {}, &Entry::address);
-  const auto same = std::ranges::unique(symbols.entries_, {}, &Entry::address);
-  symbols.entries_.erase(same.begin(), same.end());
-  symbols.entries_.shrink_to_fit();
-  symbols.names_.shrink_to_fit();
+  std::ranges::stable_sort(entries_, {}, &Entry::address);
+  const auto same = std::ranges::unique(entries_, {}, &Entry::address);
+  entries_.erase(same.begin(), same.end());
+  entries_.shrink_to_fit();
+  names_.shrink_to_fit();
+  return OkStatus();
+}
+
+Result<KernelSymbols> KernelSymbols::Parse(std::string_view kallsyms) {
+  KernelSymbols symbols;
+  FF_RETURN_IF_ERROR(symbols.AddLines(&kallsyms));
+  if (!kallsyms.empty()) FF_RETURN_IF_ERROR(symbols.AddLine(kallsyms));
+  FF_RETURN_IF_ERROR(symbols.Finish());
   return symbols;
+}
+
+Result<KernelSymbols> KernelSymbols::Read(const std::string& path) {
+  constexpr size_t kPieceBytes = 64 << 10;
+  FF_ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(path, O_RDONLY));
+  KernelSymbols symbols;
+  std::string buffer(kPieceBytes, '\0');
+  size_t kept = 0;  // of a line whose end is not read yet, at the front of the buffer
+  for (size_t total = 0; total <= kMaxKallsymsBytes;) {
+    const ssize_t got = ::read(fd.get(), buffer.data() + kept, buffer.size() - kept);
+    if (got < 0) return ErrnoError(errno, "read " + path);
+    if (got == 0) {
+      FF_RETURN_IF_ERROR(symbols.Finish());
+      return symbols;
+    }
+    total += static_cast<size_t>(got);
+    std::string_view text(buffer.data(), kept + static_cast<size_t>(got));
+    FF_RETURN_IF_ERROR(symbols.AddLines(&text));
+    if (text.size() == buffer.size())
+      return InvalidArgumentError("read " + path + ": endless line");
+    kept = text.size();
+    std::memmove(buffer.data(), text.data(), kept);
+  }
+  return ResourceExhaustedError("read " + path + ": more than 64 MiB");
 }
 
 std::string_view KernelSymbols::Find(uint64_t address) const {

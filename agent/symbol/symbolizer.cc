@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -35,6 +36,18 @@ std::unique_ptr<SymbolFile> OpenVdso() {
     return nullptr;
   file->size = size;
   return std::make_unique<SymbolFile>(std::move(file));
+}
+
+// The first word of each line of /proc/modules; the others count users and change all the time.
+std::string ModuleNames(std::string_view modules) {
+  std::string names;
+  while (!modules.empty()) {
+    const size_t end = std::min(modules.find('\n'), modules.size());
+    const std::string_view line = modules.substr(0, end);
+    names.append(line.substr(0, line.find(' '))).push_back('\n');
+    modules.remove_prefix(std::min(end + 1, modules.size()));
+  }
+  return names;
 }
 
 std::string BaseName(const std::string& path) {
@@ -88,12 +101,12 @@ const SymbolName& Symbolizer::UserName(const ImageMapping& mapping, uint64_t add
 void Symbolizer::RefreshKernel() {
   if (kernel_read_ && window_ - kernel_window_ < kWindowsBetweenModuleChecks) return;
   kernel_window_ = window_;
-  std::string modules = ReadFile(proc_root_ + "/modules", kMaxModulesBytes).value_or(std::string());
+  std::string modules =
+      ModuleNames(ReadFile(proc_root_ + "/modules", kMaxModulesBytes).value_or(std::string()));
   if (kernel_read_ && modules == modules_) return;
   kernel_read_ = true;
   modules_ = std::move(modules);
-  const Result<std::string> text = ReadFile(proc_root_ + "/kallsyms", kMaxKallsymsBytes);
-  Result<KernelSymbols> symbols = text.ok() ? KernelSymbols::Parse(*text) : text.status();
+  Result<KernelSymbols> symbols = KernelSymbols::Read(proc_root_ + "/kallsyms");
   if (symbols.ok())
     kernel_ = *std::move(symbols);
   else

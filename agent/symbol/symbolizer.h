@@ -67,7 +67,7 @@ class Symbolizer {
   std::unique_ptr<SymbolFile> vdso_;
   KernelSymbols kernel_;
   std::string kernel_build_id_;
-  std::string modules_;         // /proc/modules as of kernel_
+  std::string modules_;         // names of the modules as of kernel_
   uint64_t kernel_window_ = 0;  // when modules_ was last looked at
   bool kernel_read_ = false;
   uint64_t window_ = 1;

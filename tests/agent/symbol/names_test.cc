@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 
 #include "agent/symbol/demangle.h"
 #include "agent/symbol/kernel_symbols.h"
@@ -82,6 +83,23 @@ TEST(KernelSymbols, FindsTheFunctionAtOrBeforeAnAddress) {
 TEST(KernelSymbols, SaysSoWhenTheKernelHidesAddresses) {
   const auto symbols = KernelSymbols::Parse("0000000000000000 T _text\n0000000000000000 t x\n");
   EXPECT_EQ(symbols.status().code(), StatusCode::kPermissionDenied);
+}
+
+TEST(KernelSymbols, ReadsAFilePieceByPieceAsItReadsAText) {
+  std::string text;
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    char line[64];
+    std::snprintf(line, sizeof(line), "%lx t function_%lu\n", 0xffffffff81000000 + i * 16, i);
+    text += line;
+  }
+  const std::string path = ::testing::TempDir() + "ff-kallsyms-" + std::to_string(::getpid());
+  std::ofstream(path) << text;
+  const Result<KernelSymbols> read = KernelSymbols::Read(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(read.ok()) << read.status();
+  for (uint64_t i = 0; i < 10'000; ++i)
+    ASSERT_EQ(read->Find(0xffffffff81000000 + i * 16 + 5), "function_" + std::to_string(i));
+  EXPECT_EQ(KernelSymbols::Read("/nonexistent").status().code(), StatusCode::kNotFound);
 }
 
 TEST(KernelSymbols, RefusesWhatIsNotKallsyms) {
