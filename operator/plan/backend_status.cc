@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/reasons.h"
+#include "operator/plan/condition_reasons.h"
 #include "operator/plan/names.h"
 #include "operator/plan/status.h"
 #include "operator/plan/status_parts.h"
@@ -47,11 +48,11 @@ AgentTally TallyAgents(const std::vector<BackendView::Agent>& agents) {
 
 Verdict Accepted(const api::ProfilingBackend& backend, const std::string& default_name) {
   if (backend.spec.is_default && backend.meta.name != default_name) {
-    return {kFalse, "AnotherDefault",
+    return {kFalse, condition_reasons::kAnotherDefault,
             "spec.default: the older ProfilingBackend \"" + default_name +
                 "\" is the default; this one only takes the profiles that name it"};
   }
-  return {kTrue, "Accepted", "the spec can be served"};
+  return {kTrue, condition_reasons::kAccepted, "the spec can be served"};
 }
 
 // The first check that fails says why the backend is not ready.
@@ -60,9 +61,10 @@ Verdict Ready(const api::ProfilingBackend& backend, const BackendView& view,
   if (backend.spec.managed_store) {
     const std::string name = "Deployment " + StoreName(backend.meta.name);
     if (view.deployment == nullptr)
-      return {kFalse, "StoreNotAvailable", name + " does not exist yet"};
+      return {kFalse, condition_reasons::kStoreNotAvailable, name + " does not exist yet"};
     if (view.deployment->ready == 0) {
-      return {kFalse, "StoreNotAvailable", name + " has no available pod; look at its events"};
+      return {kFalse, condition_reasons::kStoreNotAvailable,
+              name + " has no available pod; look at its events"};
     }
   }
   const api::ProfilingBackendStatus::Agents& counts = agents.counts;
@@ -73,11 +75,12 @@ Verdict Ready(const api::ProfilingBackend& backend, const BackendView& view,
                 agents.failing_node + ": " + agents.message};
   }
   if (counts.delivering > 0)
-    return {kTrue, "Delivering",
+    return {kTrue, condition_reasons::kDelivering,
             "profiles of " + Count(counts.delivering, "agent") + " are accepted"};
   if (backend.spec.managed_store)
-    return {kTrue, "StoreAvailable", "the store runs; no agent delivers profiles to it yet"};
-  return {kUnknown, "NotUsed", "no agent has delivered a profile to it yet"};
+    return {kTrue, condition_reasons::kStoreAvailable,
+            "the store runs; no agent delivers profiles to it yet"};
+  return {kUnknown, condition_reasons::kNotUsed, "no agent has delivered a profile to it yet"};
 }
 
 }  // namespace

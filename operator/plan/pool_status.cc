@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/reasons.h"
+#include "operator/plan/condition_reasons.h"
 #include "operator/plan/names.h"
 #include "operator/plan/status.h"
 #include "operator/plan/status_parts.h"
@@ -44,16 +45,19 @@ NodeTally TallyNodes(const std::vector<PoolView::Node>& nodes, int64_t now_ns) {
 // The first check that fails says why the pool is not ready.
 Verdict Ready(const api::AgentPool& pool, const api::Workload* daemon_set, const NodeTally& nodes) {
   const std::string name = "DaemonSet " + AgentDaemonSetName(pool.meta.name);
-  if (daemon_set == nullptr) return {kFalse, "NoDaemonSet", name + " does not exist yet"};
+  if (daemon_set == nullptr)
+    return {kFalse, condition_reasons::kNoDaemonSet, name + " does not exist yet"};
   if (daemon_set->observed_generation < daemon_set->meta.generation) {
-    return {kFalse, "RollingOut", name + " was changed and is not looked at yet by its controller"};
+    return {kFalse, condition_reasons::kRollingOut,
+            name + " was changed and is not looked at yet by its controller"};
   }
   const int64_t desired = daemon_set->desired;
   if (desired == 0)
-    return {kFalse, "NoNodes", "no node matches spec.nodeSelector and spec.tolerations"};
+    return {kFalse, condition_reasons::kNoNodes,
+            "no node matches spec.nodeSelector and spec.tolerations"};
   const std::string of = " of " + Count(desired, "agent");
   if (daemon_set->updated < desired) {
-    return {kFalse, "RollingOut",
+    return {kFalse, condition_reasons::kRollingOut,
             std::to_string(daemon_set->updated) + of + " run the newest version"};
   }
   if (nodes.profiling < desired && !nodes.problems.empty()) {
@@ -63,10 +67,11 @@ Verdict Ready(const api::AgentPool& pool, const api::Workload* daemon_set, const
                 first.message};
   }
   if (daemon_set->ready < desired || nodes.profiling < desired) {
-    return {kFalse, "AgentsNotReady",
+    return {kFalse, condition_reasons::kAgentsNotReady,
             std::to_string(daemon_set->ready) + of + " are ready; look at the pods of " + name};
   }
-  return {kTrue, "AllNodesProfiling", std::to_string(nodes.profiling) + of + " sample"};
+  return {kTrue, condition_reasons::kAllNodesProfiling,
+          std::to_string(nodes.profiling) + of + " sample"};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "operator/plan/condition_reasons.h"
 #include "operator/plan/status.h"
 
 namespace flamefleet::plan {
@@ -21,7 +22,7 @@ api::Condition MakeCondition(std::string_view type, Verdict verdict, int64_t gen
                              const std::vector<api::Condition>& before, int64_t now_ns) {
   api::Condition condition{.type = std::string(type),
                            .status = std::string(verdict.status),
-                           .reason = std::move(verdict.reason),
+                           .reason = std::string(verdict.reason),
                            .message = Bounded(std::move(verdict.message)),
                            .observed_generation = generation,
                            .last_transition_ns = WholeSeconds(now_ns)};
@@ -111,7 +112,7 @@ Verdict FailingVerdict(const PodTally& tally) {
       tally.failing, [&](const api::FailingPod& pod) { return pod.reason == oldest.reason; });
   std::string where = oldest.ns.empty() ? oldest.name : oldest.ns + "/" + oldest.name;
   if (!oldest.profile.empty()) where += " (" + oldest.profile + ")";
-  return {kFalse, one_reason ? oldest.reason : "SeveralReasons",
+  return {kFalse, one_reason ? std::string_view(oldest.reason) : condition_reasons::kSeveralReasons,
           std::to_string(tally.counts.failing) + " of " + Count(tally.counts.matched, "pod") +
               " failing, the longest is " + where + ": " + oldest.reason + ": " + oldest.message};
 }

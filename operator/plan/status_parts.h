@@ -15,7 +15,7 @@ namespace flamefleet::plan {
 // What a check found: a condition without its book-keeping.
 struct Verdict {
   std::string_view status;  // "True", "False" or "Unknown"
-  std::string reason;
+  std::string_view reason;  // of a list, or of what the verdict is about, which outlives it
   std::string message;
 };
 inline constexpr std::string_view kTrue = "True";

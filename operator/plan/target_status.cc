@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/reasons.h"
+#include "operator/plan/condition_reasons.h"
 #include "operator/plan/status.h"
 #include "operator/plan/status_parts.h"
 
@@ -11,12 +12,12 @@ namespace {
 
 Verdict Accepted(const api::ProfilingTarget& target, const BackendTable& backends) {
   if (backends.Find(target.spec.backend) != nullptr)
-    return {kTrue, "Accepted", "the spec can be served"};
+    return {kTrue, condition_reasons::kAccepted, "the spec can be served"};
   const std::string message =
       target.spec.backend.empty()
           ? "spec.backendRef: not set, and no ProfilingBackend says default: true"
           : "spec.backendRef.name: there is no ProfilingBackend \"" + target.spec.backend + "\"";
-  return {kFalse, std::string(reasons::kNoBackend), message};
+  return {kFalse, reasons::kNoBackend, message};
 }
 
 std::string StoppedNote(int64_t stopped) {
@@ -25,20 +26,21 @@ std::string StoppedNote(int64_t stopped) {
 
 // The first check that fails says why the target is not ready.
 Verdict Ready(const api::ProfilingTarget& target, const Verdict& accepted, const PodTally& tally) {
-  if (target.spec.paused) return {kFalse, std::string(reasons::kPaused), "spec.paused is true"};
+  if (target.spec.paused) return {kFalse, reasons::kPaused, "spec.paused is true"};
   if (accepted.status != kTrue) return {kFalse, accepted.reason, accepted.message};
   const api::PodCounts& pods = tally.counts;
   if (pods.matched == 0) {
-    return {kFalse, "NoPods", "no running pod matches spec.selector" + StoppedNote(tally.stopped)};
+    return {kFalse, condition_reasons::kNoPods,
+            "no running pod matches spec.selector" + StoppedNote(tally.stopped)};
   }
   if (pods.failing > 0) return FailingVerdict(tally);
   const std::string ratio = std::to_string(pods.profiled) + " of " + Count(pods.matched, "pod");
   if (pods.waiting > 0) {
-    return {kFalse, std::string(reasons::kWaitingForSamples),
+    return {kFalse, reasons::kWaitingForSamples,
             ratio + " profiled, waiting for " + std::to_string(pods.waiting) + ": " +
                 tally.waiting_for};
   }
-  return {kTrue, "AllPodsProfiled",
+  return {kTrue, condition_reasons::kAllPodsProfiled,
           "profiles of " + ratio + " reach the backend" + StoppedNote(tally.stopped)};
 }
 
