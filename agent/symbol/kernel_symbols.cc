@@ -58,8 +58,8 @@ Status KernelSymbols::Finish() {
   }
   // Aliases: the first in the file wins.
   std::ranges::stable_sort(entries_, {}, &Entry::address);
-  const auto same = std::ranges::unique(entries_, {}, &Entry::address);
-  entries_.erase(same.begin(), same.end());
+  const auto same = [](const Entry& a, const Entry& b) { return a.address == b.address; };
+  entries_.erase(std::unique(entries_.begin(), entries_.end(), same), entries_.end());
   entries_.shrink_to_fit();
   names_.shrink_to_fit();
   return OkStatus();

@@ -94,8 +94,10 @@ void SymbolTable::Emit(uint64_t address, uint32_t name) {
 void SymbolTable::Build(std::vector<Function> functions, const ElfFile& elf) {
   std::ranges::stable_sort(functions, {},
                            [](const Function& f) { return std::tuple(f.address, f.rank); });
-  const auto same_start = std::ranges::unique(functions, {}, &Function::address);
-  functions.erase(same_start.begin(), same_start.end());
+  const auto same_start = [](const Function& a, const Function& b) {
+    return a.address == b.address;
+  };
+  functions.erase(std::unique(functions.begin(), functions.end(), same_start), functions.end());
   if (functions.empty()) return;
   base_ = functions.front().address;
 
