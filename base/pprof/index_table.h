@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // IndexTable: a hash set of indexes into a vector that lives elsewhere. Private to base/pprof.
 //
-// An entry costs 8 to 16 bytes whatever the size of what it names. Thread: none of its own; one
-// owner.
+// An entry costs 16 to 32 bytes whatever the size of what it names.
+// Thread: none of its own; one owner.
 #pragma once
 
 #include <cstddef>

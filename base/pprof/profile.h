@@ -6,10 +6,11 @@
 // 1); a location without mapping has kNone. Clear() keeps every capacity, so a reused Profile
 // allocates nothing in the steady state.
 //
-// Thread: none of its own; one owner. Units: nanoseconds. Invariant of a valid Profile (Decode
-// checks it, Encode relies on it): every index is in range, values.size() == samples.size() *
-// sample_types.size(), strings[0] is "". Source:
-// https://github.com/google/pprof/blob/main/proto/profile.proto
+// Invariant of a valid Profile (Decode checks it, Encode relies on it): every index is in range,
+// values.size() == samples.size() * sample_types.size(), strings[0] is "".
+//
+// Thread: none of its own; one owner. Units: nanoseconds.
+// Source: https://github.com/google/pprof/blob/main/proto/profile.proto
 #pragma once
 
 #include <cstddef>

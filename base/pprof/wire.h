@@ -2,9 +2,10 @@
 // WireReader: walks the fields of one protobuf message, without copying and without recursion.
 // Private to base/pprof.
 //
-// Thread: none of its own. Errors: a message that ends inside a field, a varint over 10 bytes,
-// field number 0 and the deprecated group types end the walk: Next returns false and `damaged` is
-// true. Source: https://protobuf.dev/programming-guides/encoding/
+// Thread: none of its own; one owner.
+// Errors: a message that ends inside a field, a varint over 10 bytes, field number 0 and the
+//         deprecated group types end the walk: Next returns false and `damaged` is true.
+// Source: https://protobuf.dev/programming-guides/encoding/
 #pragma once
 
 #include <cstdint>

@@ -186,7 +186,11 @@ void Database::WriteDay(int64_t number, const std::vector<Request*>& owners,
       day.ok() ? (*day)->Append(profiles) : Result<std::vector<Day::Outcome>>(day.status());
   if (!outcomes.ok()) {
     counters_->commit_errors.Increment();
-    Log(LogLevel::kError, "profiles could not be written", {{"error", outcomes.status()}});
+    if (!failing_) {
+      Log(LogLevel::kError, "profiles cannot be written; their clients are told to retry",
+          {{"error", outcomes.status()}});
+    }
+    failing_ = true;
     for (Request* owner : owners)
       owner->Fail(outcomes.status());
     if (day.ok() && outcomes.status().code() == StatusCode::kDataLoss) {
@@ -194,6 +198,8 @@ void Database::WriteDay(int64_t number, const std::vector<Request*>& owners,
     }
     return;
   }
+  if (failing_) Log(LogLevel::kInfo, "profiles can be written again");
+  failing_ = false;
   counters_->commit_seconds.Observe(static_cast<double>(clock_->MonotonicNanos() - start_ns) /
                                     kNanosPerSecond);
   for (size_t i = 0; i < outcomes->size(); ++i) {

@@ -5,10 +5,9 @@
 // commit), so the number of syncs does not grow with the number of clients.
 //
 // Thread: any; owns the thread "ff-store-write". Append blocks until the profiles are on disk.
-// Bounds: kMaxPendingBytes wait to be written. A day is removed when all of it is older than
-// `retention`, and the oldest
-//   when all are larger than max_bytes together; of a single day that is too large the oldest
-//   profiles are deleted.
+// Bounds: kMaxPendingBytes wait to be written. A day is removed when all of it is older than the
+//         retention, and the oldest day when all are larger than max_bytes together; of a single
+//         day that is too large the oldest profiles are deleted.
 // Errors: a damaged day is renamed to *.corrupt-<time>, logged and counted; the others are served.
 #pragma once
 
@@ -87,7 +86,9 @@ class Database {
   const Clock* const clock_;
   UniqueFd lock_file_;
   std::unique_ptr<Counters> counters_;
-  int64_t next_housekeeping_ns_ = 0;  // monotonic; of the writer
+  // Of the writer thread.
+  int64_t next_housekeeping_ns_ = 0;  // monotonic
+  bool failing_ = false;              // the last transaction failed: logged when it changes
 
   mutable Mutex mutex_;
   CondVar work_;  // there are requests, or stop

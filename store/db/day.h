@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Day: the profiles of one UTC day in one SQLite file, DIR/2026-11-29.db.
 //
-//   series  (id, labels)                                  labels: a JSON object with sorted keys;
-//   unique profile (id, series_id, time_ns, digest, pprof)       unique by series, time and digest:
-//   a retry is stored once
+//   series  (id, labels)                              labels: a JSON object with sorted keys
+//   profile (id, series_id, time_ns, digest, pprof)   pprof: what the client sent, plain or gzip
+//                                                     digest: start of its SHA-256, 16 bytes
 //
-// Every file is complete in itself, so retention removes files. pprof is what the client sent
-// (plain or gzip), digest the first 16 bytes of its SHA-256.
+// A profile is unique by series, time and digest, so a retry is stored once. Every file is complete
+// in itself, so retention removes files.
 //
 // Thread: Append, Bytes, DeleteOldest, RemoveFiles and SetAside from the writer; Select and
-// SelectSeries from any thread, at the same time (each opens a connection of its own: WAL readers
-// never wait for the writer). Bounds: kMaxSeriesPerDay series, whose labels are in memory. Errors:
-// see SqliteConnection; kDataLoss: set the file aside.
+//         SelectSeries from any thread, at the same time (each opens a connection of its own: WAL
+//         readers never wait for the writer).
+// Bounds: kMaxSeriesPerDay series, whose labels are in memory.
+// Errors: see SqliteConnection; kDataLoss: set the file aside.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 //
 // Thread: none of their own; a connection and its statements belong to one thread at a time.
 // Errors: kResourceExhausted the disk is full, kDataLoss the file is damaged or no database,
-// kNotFound it does not exist, kUnavailable locked or read-only, else kInternal. A message names
-// operation, file and SQLite's text.
+//         kNotFound it does not exist, kUnavailable locked or read-only, else kInternal. A message
+//         names operation, file and SQLite's text.
 #pragma once
 
 #include <cstdint>

@@ -58,6 +58,7 @@ HttpServerResponse QueryError(const Status& error) {
     case StatusCode::kNotFound:
       return Text(404, ErrorMessage(error));
     case StatusCode::kResourceExhausted:
+    case StatusCode::kDeadlineExceeded:
     case StatusCode::kFailedPrecondition:
       return Text(422, ErrorMessage(error));
     case StatusCode::kUnavailable: {
@@ -203,8 +204,8 @@ class StoreHandler::Impl {
 
   Result<HttpServerResponse> Pprof(const HttpServerRequest& request) {
     FF_ASSIGN_OR_RETURN(const What what, WhatOf(request));
-    FF_ASSIGN_OR_RETURN(const MergedProfile merged,
-                        MergeProfiles(database_, what.selector, what.range, QueryLimits{}));
+    FF_ASSIGN_OR_RETURN(const MergedProfile merged, MergeProfiles(database_, *clock_, what.selector,
+                                                                  what.range, QueryLimits{}));
     std::string bytes;
     pprof::Encode(merged.profile, &bytes);
     HttpServerResponse response{.content_type = "application/octet-stream"};
@@ -217,8 +218,8 @@ class StoreHandler::Impl {
     FF_ASSIGN_OR_RETURN(const What what, WhatOf(request));
     FF_ASSIGN_OR_RETURN(const size_t limit, ParseLimit(request.QueryValue("limit")));
     FF_ASSIGN_OR_RETURN(const bool json, WantsJson(request));
-    FF_ASSIGN_OR_RETURN(const MergedProfile merged,
-                        MergeProfiles(database_, what.selector, what.range, QueryLimits{}));
+    FF_ASSIGN_OR_RETURN(const MergedProfile merged, MergeProfiles(database_, *clock_, what.selector,
+                                                                  what.range, QueryLimits{}));
     if (json) {
       return HttpServerResponse{.content_type = kJsonType,
                                 .body = TopAsJson(merged, what.range, limit)};

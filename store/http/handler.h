@@ -2,9 +2,9 @@
 // StoreHandler: the routes of flamefleet-store. kRoutes in handler.cc is their list, GET / shows
 // it.
 //
-// Thread: any, several at once. Bounds: QueryLimits per query, kMaxConcurrentQueries at a time.
-// Errors: become a status code and a message; push answers as Pyroscope does:
-// {"code":...,"message":...}.
+// Thread: any, several at once.
+// Bounds: QueryLimits per query, kMaxConcurrentQueries at a time.
+// Errors: become a status code and a message; of push as Pyroscope has it, in JSON.
 #pragma once
 
 #include <memory>

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/gzip.h"
-#include "base/log.h"
 
 namespace flamefleet::store {
 namespace {
@@ -50,6 +48,20 @@ std::optional<PushEncoding> EncodingOf(std::string content_type) {
   return std::nullopt;
 }
 
+// Waits for its turn.
+class ReadSlot {
+ public:
+  explicit ReadSlot(std::counting_semaphore<kMaxConcurrentReads>& slots) : slots_(slots) {
+    slots_.acquire();
+  }
+  ~ReadSlot() { slots_.release(); }
+  ReadSlot(const ReadSlot&) = delete;
+  ReadSlot& operator=(const ReadSlot&) = delete;
+
+ private:
+  std::counting_semaphore<kMaxConcurrentReads>& slots_;
+};
+
 HttpServerResponse RefusalResponse(const PushResult& push) {
   if (push.refusal == Refusal::kTooLarge) {
     return ConnectError(413, "resource_exhausted", ErrorMessage(push.error));
@@ -76,6 +88,43 @@ void PushHandler::CountRefused(const char* reason, size_t profiles) {
   refused_.at(reason).Increment(static_cast<double>(profiles));
 }
 
+PushResult PushHandler::Read(const HttpServerRequest& request, PushEncoding encoding) {
+  const ReadSlot slot(reads_);
+  if (request.Header("content-encoding") != "gzip") {
+    return ReadPush(request.body, encoding, limits_, clock_->WallNanos());
+  }
+  const Result<std::string> body = GunzipBounded(request.body, limits_.max_request_bytes);
+  if (!body.ok()) {
+    const bool too_large = body.status().code() == StatusCode::kResourceExhausted;
+    return {.error = Annotate(body.status(), "request body"),
+            .refusal = too_large ? Refusal::kTooLarge : Refusal::kMalformedRequest,
+            .refused = 1};
+  }
+  return ReadPush(*body, encoding, limits_, clock_->WallNanos());
+}
+
+std::optional<HttpServerResponse> PushHandler::Store(const std::vector<NewProfile>& profiles) {
+  if (profiles.empty()) return std::nullopt;
+  const Status stored = database_->Append(profiles);
+  const std::string message = ErrorMessage(stored);
+  switch (stored.code()) {
+    case StatusCode::kOk:
+      return std::nullopt;
+    case StatusCode::kResourceExhausted:
+      CountRefused(kDiskFull, profiles.size());
+      return RetryLater(ConnectError(507, "resource_exhausted", message), "10");
+    case StatusCode::kUnavailable:
+      CountRefused(kBusy, profiles.size());
+      return RetryLater(ConnectError(503, "unavailable", message), "1");
+    case StatusCode::kFailedPrecondition:
+      CountRefused(kSeriesLimit, profiles.size());
+      return ConnectError(400, "failed_precondition", message);
+    default:
+      CountRefused(kInternal, profiles.size());
+      return ConnectError(500, "internal", message);
+  }
+}
+
 HttpServerResponse PushHandler::Handle(const HttpServerRequest& request) {
   if (request.method != "POST") {
     return {.status = 405, .body = "push takes POST\n", .headers = {{"Allow", "POST"}}};
@@ -90,50 +139,16 @@ HttpServerResponse PushHandler::Handle(const HttpServerRequest& request) {
     return ConnectError(400, "invalid_argument",
                         "Connect-Protocol-Version must be 1, not '" + version + "'");
   }
-
-  std::string unzipped;
-  std::string_view body = request.body;
   const std::string content_encoding = request.Header("content-encoding");
-  if (content_encoding == "gzip") {
-    Result<std::string> result = GunzipBounded(body, limits_.max_request_bytes);
-    if (!result.ok()) {
-      const bool too_large = result.status().code() == StatusCode::kResourceExhausted;
-      const PushResult refused{
-          .error = Annotate(result.status(), "request body"),
-          .refusal = too_large ? Refusal::kTooLarge : Refusal::kMalformedRequest};
-      CountRefused(Name(refused.refusal), 1);
-      return RefusalResponse(refused);
-    }
-    unzipped = *std::move(result);
-    body = unzipped;
-  } else if (!content_encoding.empty() && content_encoding != "identity") {
+  if (!content_encoding.empty() && content_encoding != "identity" && content_encoding != "gzip") {
     CountRefused(Name(Refusal::kMalformedRequest), 1);
     return ConnectError(501, "unimplemented",
                         "Content-Encoding '" + content_encoding + "': this store reads gzip");
   }
 
-  PushResult push = ReadPush(body, *encoding, limits_, clock_->WallNanos());
+  const PushResult push = Read(request, *encoding);
   if (push.refusal != Refusal::kNone) CountRefused(Name(push.refusal), push.refused);
-  if (!push.profiles.empty()) {
-    const Status stored = database_->Append(push.profiles);
-    if (!stored.ok()) {
-      const std::string message = ErrorMessage(stored);
-      switch (stored.code()) {
-        case StatusCode::kResourceExhausted:
-          CountRefused(kDiskFull, push.profiles.size());
-          return RetryLater(ConnectError(507, "resource_exhausted", message), "10");
-        case StatusCode::kUnavailable:
-          CountRefused(kBusy, push.profiles.size());
-          return RetryLater(ConnectError(503, "unavailable", message), "1");
-        case StatusCode::kFailedPrecondition:
-          CountRefused(kSeriesLimit, push.profiles.size());
-          return ConnectError(400, "failed_precondition", message);
-        default:
-          CountRefused(kInternal, push.profiles.size());
-          return ConnectError(500, "internal", message);
-      }
-    }
-  }
+  if (const auto not_stored = Store(push.profiles)) return *not_stored;
   if (push.refusal != Refusal::kNone) return RefusalResponse(push);
   if (*encoding == PushEncoding::kJson) {
     return {.content_type = request.Header("content-type"), .body = "{}"};

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // PushHandler: POST /push.v1.PusherService/Push, Connect unary, with the status codes of Pyroscope.
 //
-//   200 stored, on disk            400 the request, a label or a profile is wrong: do not retry
-//   413 too large: do not retry    415 not application/proto or application/json
-//   501 a Content-Encoding other than gzip   503 busy, 507 the disk is full: retry later
+//   200 stored, on disk
+//   400 the request, a label or a profile is wrong; 413 too large: a retry does not help
+//   405 not POST; 415 not application/proto or application/json; 501 compressed, but not by gzip
+//   503 busy; 507 the disk is full: retry later
 //
 // Thread: any, several at once.
+// Bounds: kMaxConcurrentReads requests are decompressed and checked at a time; a further one waits.
 #pragma once
 
-#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -20,6 +25,9 @@
 
 namespace flamefleet::store {
 
+// Each holds a few times PushLimits::max_request_bytes.
+constexpr ptrdiff_t kMaxConcurrentReads = 4;
+
 class PushHandler {
  public:
   PushHandler(Database* database, const Clock* clock, Metrics* metrics);
@@ -27,12 +35,17 @@ class PushHandler {
   HttpServerResponse Handle(const HttpServerRequest& request);
 
  private:
+  // Decompresses and reads the body.
+  PushResult Read(const HttpServerRequest& request, PushEncoding encoding);
+  // Nothing when all is stored, else the answer to the client.
+  std::optional<HttpServerResponse> Store(const std::vector<NewProfile>& profiles);
   void CountRefused(const char* reason, size_t profiles);
 
   Database* const database_;
   const Clock* const clock_;
   PushLimits limits_;
   std::map<std::string, CounterMetric> refused_;  // by reason; complete from the start
+  std::counting_semaphore<kMaxConcurrentReads> reads_{kMaxConcurrentReads};
 };
 
 }  // namespace flamefleet::store

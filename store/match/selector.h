@@ -11,7 +11,8 @@
 // must match the whole value; a label that a series does not have is the empty text: both as in
 // Prometheus.
 //
-// Thread: any, once made. Bounds: kMaxSelectorBytes, kMaxMatchers, memory of each expression.
+// Thread: any, once made.
+// Bounds: kMaxSelectorBytes, kMaxMatchers, memory of each expression.
 // Errors: kInvalidArgument with the position.
 #pragma once
 

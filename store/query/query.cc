@@ -4,7 +4,6 @@
 #include <optional>
 #include <set>
 
-#include "base/clock.h"
 #include "base/pprof/merge.h"
 
 namespace flamefleet::store {
@@ -77,13 +76,20 @@ class Query {
 
 }  // namespace
 
-Result<MergedProfile> MergeProfiles(Database* database, const Selector& selector,
-                                    const TimeRange& range, const QueryLimits& limits) {
+Result<MergedProfile> MergeProfiles(Database* database, const Clock& clock,
+                                    const Selector& selector, const TimeRange& range,
+                                    const QueryLimits& limits) {
   Query query(selector, limits);
-  FF_RETURN_IF_ERROR(
-      database->Select(selector, range, [&](const Labels& labels, int64_t, std::string_view bytes) {
-        return query.Add(labels, bytes);
-      }));
+  const int64_t deadline_ns = clock.MonotonicNanos() + limits.max_duration_ns;
+  const auto add = [&](const Labels& labels, int64_t, std::string_view bytes) {
+    if (clock.MonotonicNanos() > deadline_ns) {
+      return DeadlineExceededError("the query takes longer than " +
+                                   std::to_string(limits.max_duration_ns / kNanosPerSecond) +
+                                   " s; choose a shorter time range or fewer series");
+    }
+    return query.Add(labels, bytes);
+  };
+  FF_RETURN_IF_ERROR(database->Select(selector, range, add));
   MergedProfile merged = query.Take();
   if (merged.profiles == 0) {
     return NotFoundError("no profile matches between " + FormatRfc3339(range.from_ns) + " and " +

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The query: merges the selected profiles into one.
 //
-// Thread: any. Bounds: QueryLimits. Errors: kNotFound nothing matches; kResourceExhausted the
-// result would be too large, kFailedPrecondition the profiles have different sample types: both are
-// the query's doing, and the message says how to narrow it.
+// Thread: any. Bounds: QueryLimits.
+// Errors: kNotFound nothing matches. The query's own doing, and the message says how to narrow it:
+//         kResourceExhausted the result is too large, kDeadlineExceeded it takes too long,
+//         kFailedPrecondition the profiles have different sample types.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
+#include "base/clock.h"
 #include "base/pprof/profile.h"
 #include "base/pprof/top.h"
 #include "base/status.h"
@@ -20,6 +23,7 @@ namespace flamefleet::store {
 
 struct QueryLimits {
   size_t max_merge_bytes = 256 << 20;
+  int64_t max_duration_ns = 60 * kNanosPerSecond;
 };
 
 struct MergedProfile {
@@ -30,8 +34,9 @@ struct MergedProfile {
 };
 
 // With a sample type in the selector, the result has only that one.
-Result<MergedProfile> MergeProfiles(Database* database, const Selector& selector,
-                                    const TimeRange& range, const QueryLimits& limits);
+Result<MergedProfile> MergeProfiles(Database* database, const Clock& clock,
+                                    const Selector& selector, const TimeRange& range,
+                                    const QueryLimits& limits);
 
 // The sample type that a person wants to see first: the profile's default, else the last one.
 size_t DefaultSampleType(const pprof::Profile& profile);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/query/query.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fakes/fake_clock.h"
+#include "tests/store/store_client.h"
+#include "tests/support/temp_dir.h"
+
+namespace flamefleet::store {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Each look at it costs a second.
+class SlowClock final : public Clock {
+ public:
+  int64_t WallNanos() const override { return now_ns_; }
+  int64_t MonotonicNanos() const override { return now_ns_ += kNanosPerSecond; }
+
+ private:
+  mutable int64_t now_ns_ = 0;
+};
+
+class QueryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Database>> database =
+        Database::Open({.directory = dir_.path()}, &clock_, &metrics_);
+    ASSERT_TRUE(database.ok()) << database.status();
+    database_ = *std::move(database);
+    std::vector<NewProfile> profiles;
+    for (int i = 1; i <= 10; ++i) {
+      const int64_t time_ns = clock_.WallNanos() - i * kNanosPerSecond;
+      profiles.push_back({SeriesLabels("shop"), time_ns, CpuProfileAt(time_ns)});
+    }
+    ASSERT_TRUE(database_->Append(profiles).ok());
+  }
+
+  Result<MergedProfile> Merge(const Clock& clock, const QueryLimits& limits) {
+    return MergeProfiles(database_.get(), clock, *ParseSelector(""), {0, clock_.WallNanos()},
+                         limits);
+  }
+
+  TempDir dir_;
+  FakeClock clock_;
+  Metrics metrics_;
+  std::unique_ptr<Database> database_;
+};
+
+TEST_F(QueryTest, AllProfilesOfTheRangeAreMerged) {
+  const Result<MergedProfile> merged = Merge(clock_, {});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->profiles, 10U);
+  EXPECT_EQ(merged->series, 1U);
+  EXPECT_EQ(pprof::TotalValue(merged->profile, 0), 60);
+}
+
+TEST_F(QueryTest, ResultThatIsTooLargeIsAnError) {
+  const Status status = Merge(clock_, {.max_merge_bytes = 1000}).status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(ErrorMessage(status), HasSubstr("choose a shorter time range"));
+}
+
+TEST_F(QueryTest, QueryThatTakesTooLongIsAnError) {
+  const Status status = Merge(SlowClock(), {.max_duration_ns = 5 * kNanosPerSecond}).status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(ErrorMessage(status), HasSubstr("takes longer than 5 s"));
+  EXPECT_TRUE(Merge(SlowClock(), {.max_duration_ns = 20 * kNanosPerSecond}).ok());
+}
+
+}  // namespace
+}  // namespace flamefleet::store
