@@ -26,13 +26,11 @@ enum {
   FF_MAX_KERNEL_FRAMES = 127,  // as kernel.perf_event_max_stack's default
   FF_MAX_USER_FRAMES = 127,
   FF_FRAMES = 256,  // room for both, a power of two: the verifier accepts index & (FF_FRAMES - 1)
-  FF_COMM_BYTES = 16,  // TASK_COMM_LEN of the kernel, with the final 0
-  FF_CGROUP_NAMES =
-      5,  // a cgroup and four ancestors: <container>/<pod>/<qos>/kubepods and one more
+  FF_COMM_BYTES = 16,   // TASK_COMM_LEN of the kernel, with the final 0
+  FF_CGROUP_NAMES = 5,  // a cgroup and four ancestors: kubepods/<qos>/<pod>/<container>/<inner>
   FF_CGROUP_NAME_BYTES = 128,  // longest in use: "cri-containerd-" + 64 + ".scope" = 85
-  FF_MAX_CGROUPS =
-      16384,  // cgroups with a verdict; least recently used go first and are reported again
-  FF_MAX_PIDS = 1024,  // processes of scope FF_SCOPE_PIDS
+  FF_MAX_CGROUPS = 16384,      // with a verdict; the least recently used go and are reported again
+  FF_MAX_PIDS = 1024,          // processes of scope FF_SCOPE_PIDS
 };
 
 // Whose samples are recorded.
@@ -51,27 +49,23 @@ enum ff_verdict {
 
 // Index into the per-CPU array `counters`; each element is a ff_u64.
 enum ff_counter {
-  FF_COUNT_EVENTS = 0,          // timer events that met a task other than the idle one
-  FF_COUNT_SENT = 1,            // samples put into the ring
-  FF_COUNT_RING_FULL = 2,       // samples lost: no room in the ring
-  FF_COUNT_CGROUP_PENDING = 3,  // samples skipped: verdict of the cgroup not known yet
-  FF_COUNT_CGROUP_RING_FULL =
-      4,  // cgroup reports lost for lack of room; reported again with the next sample
-  FF_COUNT_STOP =
-      5,  // FF_COUNT_STOP + r: samples sent whose user stack ended with reason r (ff_stop)
+  FF_COUNT_EVENTS = 0,            // timer events that met a task other than the idle one
+  FF_COUNT_SENT = 1,              // samples put into the ring
+  FF_COUNT_RING_FULL = 2,         // samples lost: no room in the ring
+  FF_COUNT_CGROUP_PENDING = 3,    // samples skipped: verdict of the cgroup not known yet
+  FF_COUNT_CGROUP_RING_FULL = 4,  // cgroup reports lost: no room; made again with the next sample
+  FF_COUNT_STOP = 5,  // + r: samples sent whose user stack ended for the reason r (enum ff_stop)
   FF_COUNTERS = 16,
 };
 
 // Why the user stack of a sample ends where it ends.
 enum ff_stop {
-  FF_STOP_NONE = 0,         // there is no user stack: kernel thread, or an exiting task
-  FF_STOP_COMPLETE = 1,     // the outermost frame: frame pointer or return address 0
-  FF_STOP_DEPTH = 2,        // FF_MAX_USER_FRAMES reached
-  FF_STOP_BAD_POINTER = 3,  // the frame pointer is not aligned, does not go up, or leaps by over 1
-                            // MiB: code without frame pointers
-  FF_STOP_FAULT = 4,        // the frame is not in memory
-  FF_STOP_NO_REGISTERS =
-      5,  // sampled in the kernel, and this kernel cannot give the user registers (before 5.15)
+  FF_STOP_NONE = 0,          // there is no user stack: kernel thread, or an exiting task
+  FF_STOP_COMPLETE = 1,      // the outermost frame: frame pointer or return address 0
+  FF_STOP_DEPTH = 2,         // FF_MAX_USER_FRAMES reached
+  FF_STOP_BAD_POINTER = 3,   // not aligned, not upwards or over 1 MiB away: no frame pointers here
+  FF_STOP_FAULT = 4,         // the frame is not in memory
+  FF_STOP_NO_REGISTERS = 5,  // sampled in a kernel that cannot give the user registers (< 5.15)
   FF_STOPS = 6,
 };
 FF_STATIC_ASSERT((int)FF_COUNT_STOP + (int)FF_STOPS <= (int)FF_COUNTERS, "counters do not fit");

@@ -2,12 +2,12 @@
 // CpuPipeline: from the kernel's samples to finished profiles: sample -> stack -> symbol -> profile
 // -> compress.
 //
-// Thread: Create, SetTargets, SetFrequency and Stop from one thread (control). It owns two threads,
-// "ff-sample" (drains
-//         the ring) and "ff-symbolize" (names, encodes, compresses, calls the sink).
+// Thread: Create, SetTargets, SetFrequency and Stop from one thread (control). It owns two threads:
+// "ff-sample" drains the ring; "ff-symbolize" names, encodes, compresses and calls the sink.
 // Bounds: one window is being filled and at most two wait for symbolization; a further one drops
-// the oldest, counted. Errors: Create: the preflight's verdict, one line per missing capability or
-// kernel feature, what to do included.
+// the oldest, counted.
+// Errors: Create: the preflight's verdict, one line per missing capability or kernel feature, what
+// to do included.
 #pragma once
 
 #include <chrono>
