@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+
+#include "agent/host/container_id.h"
+#include "base/status.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view path(reinterpret_cast<const char*>(data), size);
+  for (const std::string& id : flamefleet::agent::ContainerIdsOfCgroup(path)) {
+    FF_CHECK(id.size() == flamefleet::agent::kContainerIdLength);
+    FF_CHECK(path.find(id) != std::string_view::npos);
+  }
+  return 0;
+}
