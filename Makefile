@@ -40,7 +40,11 @@ tidy: build ## Run clang-tidy over the sources of PRESET
 	git ls-files 'base/*.cc' 'agent/*.cc' 'operator/*.cc' 'store/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/$(PRESET) --quiet
 
 ##@ The cluster on this machine
-.PHONY: cluster-up cluster-down image programs
+.PHONY: demo demo-down cluster-up cluster-down image programs
+demo: programs ## Show everything on a real cluster on this machine: status and hottest functions
+	e2e/demo
+
+demo-down: cluster-down ## Stop the demo and remove everything of it
 
 cluster-up: deps ## Start a real two-node cluster here, or keep the one that runs
 	e2e/cluster up

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads profiles back from a flamefleet-store. What they hold is judged by `go tool pprof`, which we did not write."""
+
+import re
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass, field
+
+from .shell import run
+
+TIMEOUT_SECONDS = 20
+# "Showing nodes accounting for 2100ms, 100% of 2100ms total"
+_TOTAL = re.compile(r"of ([0-9.]+)\S* total")
+# "    1470ms 70.00% 70.00%     1480ms 70.48%  burn_seventy"
+_ROW = re.compile(r"^\s*([0-9.]+)\S*\s+[0-9.]+%\s+[0-9.]+%\s+([0-9.]+)\S*\s+([0-9.]+)%\s+(.+?)(?: \(inline\))?$")
+
+
+@dataclass(frozen=True)
+class Top:
+    """Functions of a merged profile. An empty one means that the store has nothing for the query."""
+    total: float = 0.0
+    share: dict = field(default_factory=dict)  # function -> percent of the total that was spent in or below it
+
+
+class Store:
+    def __init__(self, url):
+        self.url = url
+
+    def pprof_url(self, query, since, until="now"):
+        parameters = urllib.parse.urlencode({"query": query, "from": since, "until": until})
+        return f"{self.url}/pprof?{parameters}"
+
+    def top(self, query, since, until="now", unit="ms"):
+        """The merged profile of all series that match, between two times (now-1m, RFC 3339, Unix seconds)."""
+        data = self.download(query, since, until)
+        if not data:
+            return Top()
+        with tempfile.NamedTemporaryFile(suffix=".pb.gz") as file:
+            file.write(data)
+            file.flush()
+            return parse_top(run("go", "tool", "pprof", "-top", "-nodecount=100000", "-nodefraction=0", f"-unit={unit}",
+                                 file.name))
+
+    def download(self, query, since, until="now"):
+        """A gzip-compressed pprof, or nothing when no series matches."""
+        try:
+            with urllib.request.urlopen(self.pprof_url(query, since, until), timeout=TIMEOUT_SECONDS) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return b""
+            raise
+
+    def get(self, path, **parameters):
+        url = f"{self.url}{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+            return answer.read().decode()
+
+
+def parse_top(text):
+    total = _TOTAL.search(text)
+    rows = [row for row in map(_ROW.match, text.splitlines()) if row]
+    return Top(float(total[1]) if total else 0.0, {row[4]: float(row[3]) for row in rows})

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all scenarios share. They wait for conditions with a deadline and never assert how long something took."""
+
+import json
+import time
+import unittest
+from pathlib import Path
+
+from clusterlib.cluster import Cluster
+from clusterlib.fleet import Fleet
+from clusterlib.progress import wait_until
+
+# An agent pushes what it sampled once per window; a series appears or ends at the latest two windows after its cause.
+WINDOW_SECONDS = 10
+# Enough samples in a minute for shares that are right within a few points.
+FREQUENCY_HZ = 97
+DEADLINE_SECONDS = 120
+
+
+class Scenario(unittest.TestCase):
+    """A test on the installed fleet. `self.since` is the time at which the test began."""
+
+    longMessage = True
+
+    @classmethod
+    def setUpClass(cls):
+        cls.fleet = Fleet(Cluster())
+        cls.kubectl = cls.fleet.kubectl
+        cls.fleet.apply_workloads()
+        cls.kubectl("patch", "agentpool", "default", "--type=merge", "-p",
+                    json.dumps({"spec": {"sampling": {"frequency": FREQUENCY_HZ}}}))
+        cls.store = cls.fleet.store()
+
+    def setUp(self):
+        self.since = int(time.time())
+
+    def eventually(self, what, condition, seconds=DEADLINE_SECONDS):
+        return wait_until(what, condition, seconds, self.fleet.describe)
+
+    def target(self, name, namespace="shop"):
+        return self.kubectl.get("profilingtarget", "-n", namespace, name)
+
+    def pods(self, app):
+        return [pod for pod in self.kubectl.get("pods", "-n", "shop", "-l", f"app={app}")["items"]
+                if "deletionTimestamp" not in pod["metadata"]]
+
+    def pod_name(self, app):
+        """The name of the one running pod of a workload."""
+        running = self.eventually(f"one pod of {app} runs", lambda: [
+            pod for pod in self.pods(app) if pod["status"]["phase"] == "Running"])
+        self.assertEqual(len(running), 1)
+        return running[0]["metadata"]["name"]
+
+    def cpu(self, app, since, until="now"):
+        """The merged CPU profile of everything that ever ran under a workload's name."""
+        return self.store.top(f'process_cpu:cpu{{namespace="shop", pod=~"{app}-.*"}}', since, until)
+
+
+def apply(kubectl, *objects):
+    kubectl.apply(list(objects))
+
+
+def profiling_target(name, app, profiles):
+    return {"apiVersion": "flamefleet.dev/v1alpha1", "kind": "ProfilingTarget",
+            "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"selector": {"matchLabels": {"app": app}}, "profiles": profiles}}
