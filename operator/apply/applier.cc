@@ -39,12 +39,12 @@ Status Applier::Apply(const Resource& resource, const json& object, const OwnedF
                       const std::stop_token& stop) {
   ApplyRequest request;
   request.resource = resource;
-  request.name_space = object["metadata"].value("namespace", "");
+  request.ns = object["metadata"].value("namespace", "");
   request.name = object["metadata"].value("name", "");
   request.field_manager = kFieldManager;
   request.body = object.dump();
 
-  const std::string path = ObjectPath(resource, request.name_space, request.name);
+  const std::string path = ObjectPath(resource, request.ns, request.name);
   const size_t intent = std::hash<std::string>()(request.body);
   if (const auto last = written_.find(path);
       last != written_.end() && InForce(last->second, intent, live)) {
@@ -64,10 +64,14 @@ Status Applier::Apply(const Resource& resource, const json& object, const OwnedF
 
 Status Applier::Delete(const Resource& resource, const std::string& ns, const std::string& name,
                        const std::stop_token& stop) {
-  written_.erase(ObjectPath(resource, ns, name));
+  Forget(resource, ns, name);
   const Status deleted = client_.Delete(resource, ns, name, stop);
   (deleted.ok() ? deleted_ : failed_).Increment();
   return deleted;
+}
+
+void Applier::Forget(const Resource& resource, const std::string& ns, const std::string& name) {
+  written_.erase(ObjectPath(resource, ns, name));
 }
 
 }  // namespace flamefleet

@@ -32,6 +32,9 @@ class Applier {
   Status Delete(const Resource& resource, const std::string& ns, const std::string& name,
                 const std::stop_token& stop);
 
+  // The object's owner is gone, and so is the object or it will be.
+  void Forget(const Resource& resource, const std::string& ns, const std::string& name);
+
  private:
   struct Written {
     size_t intent = 0;  // hash of the applied text

@@ -86,4 +86,9 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
   return kNow;
 }
 
+void StatusWriter::Forget(const Resource& resource, const std::string& ns,
+                          const std::string& name) {
+  written_.erase(ObjectPath(resource, ns, name));
+}
+
 }  // namespace flamefleet

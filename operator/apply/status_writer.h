@@ -32,6 +32,8 @@ class StatusWriter {
   Result<std::chrono::nanoseconds> Write(const Resource& resource, const api::ObjectMeta& meta,
                                          const nlohmann::json& live, const nlohmann::json& want,
                                          const std::stop_token& stop);
+  // The object is gone.
+  void Forget(const Resource& resource, const std::string& ns, const std::string& name);
 
  private:
   struct Written {

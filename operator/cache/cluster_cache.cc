@@ -62,7 +62,7 @@ void ClusterCache::Start(RestClient& client, const Clock& clock) {
     ReflectorOptions options;
     options.resource = watch.resource;
     if (watch.owned) {
-      options.name_space = ns_;
+      options.ns = ns_;
       options.label_selector = kOwnedSelector;
     }
     Reflector& reflector = *reflectors_.emplace_back(

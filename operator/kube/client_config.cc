@@ -27,7 +27,7 @@ Result<ClientConfig> LoadServiceAccount(const std::string& directory, const std:
   config.base_url = "https://" + (ipv6 ? "[" + host + "]" : host) + ":" + port;
   config.token_file = directory + "/token";
   FF_ASSIGN_OR_RETURN(config.tls.ca_pem, ReadFile(directory + "/ca.crt", kMaxFileBytes));
-  FF_ASSIGN_OR_RETURN(config.name_space, ReadFile(directory + "/namespace", kMaxFileBytes));
+  FF_ASSIGN_OR_RETURN(config.ns, ReadFile(directory + "/namespace", kMaxFileBytes));
   return config;
 }
 

@@ -26,7 +26,7 @@ struct ClientConfig {
   HttpTlsOptions tls;
   std::string token;       // a bearer token that does not change
   std::string token_file;  // read again while we run; wins over `token`
-  std::string name_space;  // of the context or of our pod; empty: none said
+  std::string ns;          // of the context or of our pod; empty: none said
 };
 
 // What the search reads from its surroundings, so that a test owns them.

@@ -152,7 +152,7 @@ Result<ClientConfig> ResolveCurrentContext(const MergedFiles& merged) {
   FF_ASSIGN_OR_RETURN(const Entry* context,
                       Find(merged.contexts, "context", merged.current_context));
   ClientConfig config;
-  config.name_space = Text(context->body, "namespace");
+  config.ns = Text(context->body, "namespace");
   const std::string cluster_name = Text(context->body, "cluster");
   FF_ASSIGN_OR_RETURN(const Entry* cluster, Find(merged.clusters, "cluster", cluster_name));
   FF_RETURN_IF_ERROR(ApplyCluster(*cluster, "cluster \"" + cluster_name + "\"", config));

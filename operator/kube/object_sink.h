@@ -22,7 +22,7 @@ class ObjectSink {
   virtual void Abandon() = 0;
   // An object was added or changed; an error when it cannot be read, then what we had stays.
   virtual Status Upsert(const nlohmann::json& object) = 0;
-  virtual void Delete(const std::string& name_space, const std::string& name) = 0;
+  virtual void Delete(const std::string& ns, const std::string& name) = 0;
 };
 
 }  // namespace flamefleet

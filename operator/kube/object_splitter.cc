@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/object_splitter.h"
 
+#include <array>
+
 namespace flamefleet {
 namespace {
 
 bool IsSpace(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+// What the splitter has to look at; everything else is copied as it is.
+constexpr std::array<bool, 256> kStructure = [] {
+  std::array<bool, 256> table{};
+  for (const char c : {'"', '\\', '{', '}', '[', ']'})
+    table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
+size_t PlainLength(std::string_view text) {
+  size_t length = 0;
+  while (length < text.size() && !kStructure[static_cast<unsigned char>(text[length])])
+    ++length;
+  return length;
 }
 
 // Where the objects we cut out begin: at the top of a stream, inside {"items":[ of a list.
@@ -15,40 +32,60 @@ constexpr int kItemsDepth = 2;
 }  // namespace
 
 ObjectSplitter::ObjectSplitter(Mode mode, ObjectHandler on_object)
-    : mode_(mode), on_object_(std::move(on_object)) {}
+    : mode_(mode),
+      base_(mode == Mode::kList ? kItemsDepth : kStreamDepth),
+      on_object_(std::move(on_object)) {}
 
 Status ObjectSplitter::Feed(std::string_view piece) {
-  for (const char c : piece)
-    FF_RETURN_IF_ERROR(Take(c));
+  while (!piece.empty()) {
+    // Not between objects, where each byte is checked, and not after a backslash.
+    if (depth_ > 0 && !BetweenObjects() && !escaped_) {
+      const size_t plain = PlainLength(piece);
+      FF_RETURN_IF_ERROR(Append(InObject() ? object_ : envelope_, piece.substr(0, plain)));
+      piece.remove_prefix(plain);
+      if (piece.empty()) break;
+    }
+    FF_RETURN_IF_ERROR(Take(piece.front()));
+    piece.remove_prefix(1);
+  }
+  return OkStatus();
+}
+
+bool ObjectSplitter::BetweenObjects() const {
+  return !in_string_ && depth_ == base_ && (mode_ == Mode::kStream || in_items_);
+}
+
+bool ObjectSplitter::InObject() const {
+  return depth_ > base_ && (mode_ == Mode::kStream || in_items_);
+}
+
+Status ObjectSplitter::Append(std::string& to, std::string_view text) {
+  if (text.size() > kMaxObjectBytes - to.size()) {
+    return ResourceExhaustedError("split objects: one is larger than " +
+                                  std::to_string(kMaxObjectBytes) + " bytes");
+  }
+  to.append(text);
   return OkStatus();
 }
 
 Status ObjectSplitter::Take(char c) {
+  const bool between = BetweenObjects();
   const bool list = mode_ == Mode::kList;
-  const int base = list ? kItemsDepth : kStreamDepth;
-  const bool between = !in_string_ && depth_ == base && (!list || in_items_);
-  if (list && depth_ == 0 && list_ended_ && !IsSpace(c)) {
-    return DataLossError("split a list: text after its end");
+  if (IsSpace(c) && (between || depth_ == 0)) return OkStatus();
+  if (between && list && c == ',') return OkStatus();
+  const bool list_begins = list && depth_ == 0 && !list_ended_;
+  const bool items_end = list && between && c == ']';
+  if ((between || depth_ == 0) && c != '{' && !items_end) {
+    return DataLossError("split objects: expected an object, got '" + std::string(1, c) + "'");
   }
-  if (between && (IsSpace(c) || (list && c == ','))) return OkStatus();
-  if (between && c != '{' && !(list && c == ']')) {
-    return DataLossError("split a stream of objects: expected an object, got '" +
-                         std::string(1, c) + "'");
-  }
-  if (list && depth_ == 0 && !list_ended_ && !IsSpace(c) && c != '{') {
-    return DataLossError("split a list: expected an object, got '" + std::string(1, c) + "'");
+  if (list && depth_ == 0 && !list_begins) {
+    return DataLossError("split objects: text after the end of the list");
   }
 
-  const bool in_object = !list || (in_items_ && (depth_ > base || c == '{'));
-  std::string& into = in_object ? object_ : envelope_;
-  if (into.size() >= kMaxObjectBytes) {
-    return ResourceExhaustedError("split a stream of objects: an object is larger than " +
-                                  std::to_string(kMaxObjectBytes) + " bytes");
-  }
-  into.push_back(c);
+  const bool object = InObject() || (between && c == '{');
+  FF_RETURN_IF_ERROR(Append(object ? object_ : envelope_, std::string_view(&c, 1)));
   EnterOrLeave(c);
-
-  if (in_object && depth_ == base && c == '}' && !in_string_) {
+  if (object && c == '}' && BetweenObjects()) {
     const Status handled = on_object_(object_);
     object_.clear();
     return handled;

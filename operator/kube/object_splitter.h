@@ -39,9 +39,13 @@ class ObjectSplitter {
 
  private:
   Status Take(char c);
+  static Status Append(std::string& to, std::string_view text);
+  bool BetweenObjects() const;
+  bool InObject() const;
   void EnterOrLeave(char c);
 
   const Mode mode_;
+  const int base_;  // depth at which the objects begin
   const ObjectHandler on_object_;
   std::string object_;    // the object in progress
   std::string envelope_;  // kList only

@@ -94,7 +94,7 @@ Reflector::Outcome Reflector::FailureOf(const RestClient::StreamResult& result) 
 }
 
 std::string Reflector::Query(const std::string& parameters) const {
-  std::string query = CollectionPath(options_.resource, options_.name_space) + "?" + parameters;
+  std::string query = CollectionPath(options_.resource, options_.ns) + "?" + parameters;
   if (!options_.label_selector.empty()) {
     query += "&labelSelector=" + UrlEncode(options_.label_selector);
   }

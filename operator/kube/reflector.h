@@ -32,7 +32,7 @@ namespace flamefleet {
 
 struct ReflectorOptions {
   Resource resource;
-  std::string name_space;      // empty: of the cluster
+  std::string ns;              // empty: of the cluster
   std::string label_selector;  // empty: all
   int page_size = 500;
   // Seconds that one watch lasts at the server: at random between this and a quarter more.

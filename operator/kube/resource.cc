@@ -5,19 +5,18 @@
 
 namespace flamefleet {
 
-std::string CollectionPath(const Resource& resource, const std::string& name_space) {
+std::string CollectionPath(const Resource& resource, const std::string& ns) {
   const bool core = resource.api_version.find('/') == std::string_view::npos;
   std::string path = core ? "/api/" : "/apis/";
   path += resource.api_version;
-  if (resource.namespaced && !name_space.empty()) path += "/namespaces/" + UrlEncode(name_space);
+  if (resource.namespaced && !ns.empty()) path += "/namespaces/" + UrlEncode(ns);
   path += '/';
   path += resource.plural;
   return path;
 }
 
-std::string ObjectPath(const Resource& resource, const std::string& name_space,
-                       const std::string& name) {
-  return CollectionPath(resource, name_space) + "/" + UrlEncode(name);
+std::string ObjectPath(const Resource& resource, const std::string& ns, const std::string& name) {
+  return CollectionPath(resource, ns) + "/" + UrlEncode(name);
 }
 
 }  // namespace flamefleet

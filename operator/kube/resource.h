@@ -28,10 +28,9 @@ inline constexpr Resource kAgentPools{"AgentPool", "flamefleet.dev/v1alpha1", "a
 
 // "/apis/apps/v1/daemonsets" or "/api/v1/namespaces/shop/pods"; without a namespace: of the
 // cluster.
-std::string CollectionPath(const Resource& resource, const std::string& name_space = "");
-// "/apis/apps/v1/namespaces/shop/daemonsets/agent"; `name_space` is ignored for cluster-scoped
+std::string CollectionPath(const Resource& resource, const std::string& ns = "");
+// "/apis/apps/v1/namespaces/shop/daemonsets/agent"; `ns` is ignored for cluster-scoped
 // kinds.
-std::string ObjectPath(const Resource& resource, const std::string& name_space,
-                       const std::string& name);
+std::string ObjectPath(const Resource& resource, const std::string& ns, const std::string& name);
 
 }  // namespace flamefleet

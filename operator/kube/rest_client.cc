@@ -24,9 +24,9 @@ std::string HostOf(const std::string& base_url) {
   return scheme == std::string::npos ? base_url : base_url.substr(scheme + 3);
 }
 
-std::string Describe(const char* verb, const Resource& resource, const std::string& name_space,
+std::string Describe(const char* verb, const Resource& resource, const std::string& ns,
                      const std::string& name) {
-  const std::string owner = resource.namespaced ? name_space + "/" : std::string();
+  const std::string owner = resource.namespaced ? ns + "/" : std::string();
   return std::string(verb) + " " + std::string(resource.kind) + " " + owner + name;
 }
 
@@ -132,32 +132,30 @@ Result<std::string> RestClient::Call(HttpRequest request, const std::string& ope
   }
 }
 
-Result<std::string> RestClient::Get(const Resource& resource, const std::string& name_space,
+Result<std::string> RestClient::Get(const Resource& resource, const std::string& ns,
                                     const std::string& name, const std::stop_token& stop) {
-  FF_ASSIGN_OR_RETURN(HttpRequest request,
-                      NewRequest("GET", ObjectPath(resource, name_space, name)));
-  return Call(std::move(request), Describe("get", resource, name_space, name), stop);
+  FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("GET", ObjectPath(resource, ns, name)));
+  return Call(std::move(request), Describe("get", resource, ns, name), stop);
 }
 
 Result<std::string> RestClient::Apply(const ApplyRequest& apply, const std::stop_token& stop) {
-  std::string path = ObjectPath(apply.resource, apply.name_space, apply.name);
+  std::string path = ObjectPath(apply.resource, apply.ns, apply.name);
   if (apply.status) path += "/status";
   path += "?force=true&fieldManager=" + UrlEncode(apply.field_manager);
   FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("PATCH", path));
   request.headers["Content-Type"] = "application/apply-patch+yaml";
   request.body = apply.body;
   const char* verb = apply.status ? "apply status of" : "apply";
-  return Call(std::move(request), Describe(verb, apply.resource, apply.name_space, apply.name),
-              stop);
+  return Call(std::move(request), Describe(verb, apply.resource, apply.ns, apply.name), stop);
 }
 
-Status RestClient::Delete(const Resource& resource, const std::string& name_space,
-                          const std::string& name, const std::stop_token& stop) {
-  FF_ASSIGN_OR_RETURN(HttpRequest request,
-                      NewRequest("DELETE", ObjectPath(resource, name_space, name) +
-                                               "?propagationPolicy=Background"));
+Status RestClient::Delete(const Resource& resource, const std::string& ns, const std::string& name,
+                          const std::stop_token& stop) {
+  FF_ASSIGN_OR_RETURN(
+      HttpRequest request,
+      NewRequest("DELETE", ObjectPath(resource, ns, name) + "?propagationPolicy=Background"));
   const Status status =
-      Call(std::move(request), Describe("delete", resource, name_space, name), stop).status();
+      Call(std::move(request), Describe("delete", resource, ns, name), stop).status();
   return status.code() == StatusCode::kNotFound ? OkStatus() : status;
 }
 

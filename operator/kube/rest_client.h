@@ -29,7 +29,7 @@ namespace flamefleet {
 
 struct ApplyRequest {
   Resource resource;
-  std::string name_space;
+  std::string ns;
   std::string name;
   std::string field_manager;
   std::string body;     // JSON of the full intent, apiVersion and kind included
@@ -49,14 +49,14 @@ class RestClient {
   RestClient& operator=(const RestClient&) = delete;
 
   // The object's JSON.
-  Result<std::string> Get(const Resource& resource, const std::string& name_space,
-                          const std::string& name, const std::stop_token& stop = {});
+  Result<std::string> Get(const Resource& resource, const std::string& ns, const std::string& name,
+                          const std::stop_token& stop = {});
 
   // Server-side apply, forced; the resulting object's JSON. What is equal already is not written.
   Result<std::string> Apply(const ApplyRequest& request, const std::stop_token& stop = {});
 
   // OK when it is gone already.
-  Status Delete(const Resource& resource, const std::string& name_space, const std::string& name,
+  Status Delete(const Resource& resource, const std::string& ns, const std::string& name,
                 const std::stop_token& stop = {});
 
   // A list or a watch: a 2xx body goes to `on_body` as it arrives.

@@ -74,7 +74,7 @@ users:
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->base_url, "https://10.0.0.1:6443");
   EXPECT_EQ(config->path_prefix, "/prefix");
-  EXPECT_EQ(config->name_space, "shop");
+  EXPECT_EQ(config->ns, "shop");
   EXPECT_EQ(config->tls.server_name, "kubernetes");
   EXPECT_FALSE(config->tls.insecure_skip_verify);
   EXPECT_EQ(config->tls.ca_pem, "PEM CA");
@@ -120,7 +120,7 @@ TEST_F(ClientConfigTest, TheFlagWinsOverTheEnvironmentAndThatOverThePod) {
   EXPECT_EQ(config->base_url, "https://[fd00::1]:443");
   EXPECT_EQ(config->token_file, folder_ / "serviceaccount/token");
   EXPECT_EQ(config->tls.ca_pem, "in-cluster CA");
-  EXPECT_EQ(config->name_space, "flamefleet-system");
+  EXPECT_EQ(config->ns, "flamefleet-system");
 
   environment["KUBECONFIG"] = file;
   EXPECT_EQ(FindClientConfig(Sources(environment))->token, "t");
