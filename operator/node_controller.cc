@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/control/control_server.h"
+#include "operator/controllers.h"
+#include "operator/fleet_reader.h"
+#include "operator/plan/assignment.h"
+
+namespace flamefleet {
+
+void NodeController::Assign(const std::string& node) {
+  FleetReader reader(context_.cache, context_.agents, context_.settings.ns);
+  plan::NodeAssignment assignment;
+  const auto any = [](const api::Pod&) { return true; };
+  for (const plan::PodView& view : reader.Views(context_.cache.pods.ListNode(node), any)) {
+    if (auto assigned = plan::AssignPod(*view.pod, *view.plan)) {
+      assignment.emplace(view.pod->meta.uid, *std::move(assigned));
+    }
+  }
+  if (assignment.empty()) {
+    context_.assignments.erase(node);
+  } else {
+    context_.assignments[node] = assignment;
+  }
+  context_.agents.SetAssignment(node, std::move(assignment));
+}
+
+Result<Controller::Outcome> NodeController::Reconcile(const std::string& object,
+                                                      const std::stop_token& /*stop*/) {
+  Assign(object);
+  return Outcome{};
+}
+
+}  // namespace flamefleet

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operator: the program, wired.
+//
+//   API server -> ClusterCache -> Triggers -> WorkQueue -> Worker -> controllers -> Applier,
+//                                               ^                       |           StatusWriter
+//                    agents -> ControlServer ---+  <--- assignments ----+
+//
+// Agents are served, and anything is written, only once the cache has been filled: an empty cache
+// must not tell anybody to stop.
+//
+// Thread: Create, Run and the destructor from one thread. Threads inside: one watch per kind,
+// `worker`, those of HttpServer and ControlServer.
+// Errors: Create: what keeps the operator from starting; Run: OK after stop was requested.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "operator/kube/client_config.h"
+
+namespace flamefleet {
+
+struct OperatorOptions {
+  ClientConfig client;
+  std::string ns;             // where the operator, its agents and stores run
+  std::string pod;            // the operator's own; needed only without `image`
+  std::string image;          // of agents and stores; empty: that of the own pod
+  std::string listen;         // /healthz, /readyz, /metrics
+  std::string agents_listen;  // the agents' control channel
+};
+
+class Operator {
+ public:
+  static Result<std::unique_ptr<Operator>> Create(const OperatorOptions& options,
+                                                  const Clock& clock);
+  ~Operator();
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  Status Run(const std::stop_token& stop);
+
+ private:
+  class Impl;
+  explicit Operator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flamefleet

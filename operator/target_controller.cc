@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller_parts.h"
+#include "operator/controllers.h"
+#include "operator/fleet_reader.h"
+
+namespace flamefleet {
+
+Result<Controller::Outcome> TargetController::Reconcile(const std::string& object,
+                                                        const std::stop_token& stop) {
+  const size_t slash = object.find('/');
+  FF_CHECK(slash != std::string::npos);
+  const ObjectKey key{object.substr(0, slash), object.substr(slash + 1)};
+  const auto target = context_.cache.targets.Get(key);
+  if (!target) context_.status.Forget(kProfilingTargets, key.ns, key.name);
+  if (!target || target->meta.deleting) return Outcome{};
+
+  FleetReader reader(context_.cache, context_.agents, context_.settings.ns);
+  const auto views = reader.Views(context_.cache.pods.ListNamespace(key.ns),
+                                  [&](const api::Pod& pod) { return plan::Matches(*target, pod); });
+  const plan::StatusInput input = StatusInputNow(context_, target->status.observed_generation != 0);
+  return WriteStatus(context_, kProfilingTargets, *target,
+                     plan::TargetStatus(*target, views, reader.backends(), input),
+                     MustRecheck(views, input), stop);
+}
+
+}  // namespace flamefleet

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator's binary against a real kube-apiserver and a real gRPC client in the place of an
+// agent. Pods are objects without a kubelet: the test says that they run.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/http/client.h"
+#include "tests/operator/apiserver_fixture.h"
+#include "tests/operator/fake_agent.h"
+
+namespace flamefleet {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kNamespace = "flamefleet-system";
+
+// A port that nobody uses now.
+uint16_t FreePort() {
+  const UniqueFd socket_fd(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  FF_CHECK(bind(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+  FF_CHECK(getsockname(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  return ntohs(address.sin_port);
+}
+
+// The operator's binary; killed without warning when this goes.
+class OperatorProcess {
+ public:
+  OperatorProcess(const std::string& kubeconfig, uint16_t http_port, uint16_t agents_port) {
+    std::vector<std::string> arguments = {
+        FF_OPERATOR_BINARY,
+        "run",
+        "--kubeconfig=" + kubeconfig,
+        "--namespace=" + std::string(kNamespace),
+        "--image=example.org/flamefleet:test",
+        "--listen=127.0.0.1:" + std::to_string(http_port),
+        "--agents-listen=127.0.0.1:" + std::to_string(agents_port)};
+    std::vector<char*> argv;
+    for (std::string& argument : arguments)
+      argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    FF_CHECK(posix_spawn(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
+  }
+  ~OperatorProcess() {
+    if (pid_ > 0) End(SIGKILL);
+  }
+  OperatorProcess(const OperatorProcess&) = delete;
+  OperatorProcess& operator=(const OperatorProcess&) = delete;
+
+  // Its wait status.
+  int End(int signal) {
+    kill(pid_, signal);
+    int status = 0;
+    waitpid(std::exchange(pid_, -1), &status, 0);
+    return status;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+class OperatorTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    server_ = new ApiServer();
+    server_->MustKubectl({"create", "namespace", kNamespace});
+    server_->MustKubectl({"create", "namespace", "shop"});
+  }
+  static void TearDownTestSuite() { delete server_; }
+
+  void SetUp() override { Start(); }
+  void TearDown() override {
+    operator_.reset();
+    server_->MustKubectl({"delete", "pt,pb,ap", "--all", "-A"});
+    server_->MustKubectl({"delete", "pods", "--all", "-A", "--force", "--grace-period=0"});
+    // Nobody collects the garbage here.
+    server_->MustKubectl({"delete", "daemonset,deployment,service", "--all", "-n", kNamespace});
+  }
+
+  void Start() {
+    operator_ = std::make_unique<OperatorProcess>(server_->kubeconfig(), http_port_, agents_port_);
+    ASSERT_TRUE(Eventually([&] { return Http("/readyz").status == 200; }));
+  }
+  HttpResponse Http(const std::string& path) const {
+    auto client = HttpClient::Create({"http://127.0.0.1:" + std::to_string(http_port_)});
+    FF_CHECK(client.ok());
+    HttpRequest request;
+    request.target = path;
+    const auto response = (*client)->Send(request);
+    return response.ok() ? *response : HttpResponse();
+  }
+  std::string AgentsAddress() const { return "127.0.0.1:" + std::to_string(agents_port_); }
+
+  static void Apply(const json& object) {
+    server_->MustKubectl({"apply", "--server-side", "-f", "-"}, object.dump());
+  }
+  // Empty when it is not there.
+  static json Get(const std::string& kind, const std::string& name, const std::string& ns) {
+    const auto output = server_->Kubectl(
+        {"get", kind, name, "-n", ns, "-o", "json", "--show-managed-fields", "--ignore-not-found"});
+    return output.text.empty() ? json() : json::parse(output.text);
+  }
+  static bool Exists(const std::string& kind, const std::string& name, const std::string& ns) {
+    return !Get(kind, name, ns).is_null();
+  }
+  static std::string Version(const json& object) {
+    return object.is_null() ? "" : object["metadata"]["resourceVersion"];
+  }
+  static json Pool(const json& spec = json::object()) {
+    return {{"apiVersion", "flamefleet.dev/v1alpha1"},
+            {"kind", "AgentPool"},
+            {"metadata", {{"name", "default"}}},
+            {"spec", spec}};
+  }
+  static json StoreBackend() {
+    return {{"apiVersion", "flamefleet.dev/v1alpha1"},
+            {"kind", "ProfilingBackend"},
+            {"metadata", {{"name", "main"}}},
+            {"spec",
+             {{"default", true},
+              {"type", "Store"},
+              {"store", {{"managed", {{"storage", {{"ephemeral", true}}}}}}}}}};
+  }
+  static json Target() {
+    return {{"apiVersion", "flamefleet.dev/v1alpha1"},
+            {"kind", "ProfilingTarget"},
+            {"metadata", {{"name", "checkout"}, {"namespace", "shop"}}},
+            {"spec",
+             {{"selector", {{"matchLabels", {{"app", "checkout"}}}}},
+              {"profiles", {{{"type", "cpu"}}}}}}};
+  }
+  static json DaemonSet() { return Get("daemonset", "flamefleet-agent-default", kNamespace); }
+
+  // A pod that runs on node n1.
+  static void RunPod(const std::string& ns, const std::string& name, const json& metadata) {
+    json pod = {
+        {"apiVersion", "v1"},
+        {"kind", "Pod"},
+        {"metadata", metadata},
+        {"spec",
+         {{"nodeName", "n1"}, {"containers", {{{"name", "main"}, {"image", "example.org/x"}}}}}}};
+    pod["metadata"]["name"] = name;
+    pod["metadata"]["namespace"] = ns;
+    Apply(pod);
+    const json status = {
+        {"status",
+         {{"phase", "Running"},
+          {"podIP", "10.1.2.3"},
+          {"conditions", {{{"type", "Ready"}, {"status", "True"}}}},
+          {"containerStatuses",
+           {{{"name", "main"},
+             {"containerID", "containerd://" + name},
+             {"image", "example.org/x"},
+             {"imageID", "x"},
+             {"ready", true},
+             {"restartCount", 0},
+             {"state", {{"running", {{"startedAt", "2026-01-01T00:00:00Z"}}}}}}}}}}};
+    server_->MustKubectl(
+        {"patch", "pod", name, "-n", ns, "--subresource=status", "-p", status.dump()});
+  }
+  static void RunCheckout(const std::string& name) {
+    RunPod("shop", name, {{"labels", {{"app", "checkout"}}}});
+  }
+  // The pod that the DaemonSet controller would make.
+  static void RunAgentPod() {
+    const json daemon_set = DaemonSet();
+    ASSERT_FALSE(daemon_set.is_null());
+    RunPod(kNamespace, "agent-n1",
+           {{"labels", daemon_set["spec"]["template"]["metadata"]["labels"]},
+            {"ownerReferences",
+             {{{"apiVersion", "apps/v1"},
+               {"kind", "DaemonSet"},
+               {"name", "flamefleet-agent-default"},
+               {"uid", daemon_set["metadata"]["uid"]},
+               {"controller", true}}}}});
+  }
+  // A cluster with a pool, a store, a target, and one pod of it whose agent is connected.
+  std::unique_ptr<FakeAgent> StartFleet() {
+    Apply(Pool());
+    Apply(StoreBackend());
+    Apply(Target());
+    EXPECT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
+    RunAgentPod();
+    RunCheckout("checkout-1");
+    auto agent = std::make_unique<FakeAgent>(AgentsAddress(), "n1", "default");
+    EXPECT_TRUE(Eventually([&] { return agent->Has("checkout-1"); }));
+    return agent;
+  }
+  static json Condition(const json& object, const std::string& type) {
+    if (object.is_null() || !object.contains("status")) return json::object();
+    for (const json& condition : object["status"].value("conditions", json::array())) {
+      if (condition["type"] == type) return condition;
+    }
+    return json::object();
+  }
+  static bool TargetIs(const std::string& ready) {
+    return Condition(Get("pt", "checkout", "shop"), "Ready").value("status", "") == ready;
+  }
+  double Metric(const std::string& series) const {
+    const std::string text = Http("/metrics").body;
+    const size_t at = text.find(series + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 1));
+  }
+  // Has the pool reconciled and waits for it.
+  void ReconcilePool() {
+    const std::string series =
+        "controller_runtime_reconcile_time_seconds_count{controller=\"pool\"}";
+    const double before = Metric(series);
+    server_->MustKubectl({"annotate", "ap", "default", "--overwrite",
+                          "test=" + std::to_string(static_cast<int>(before))});
+    ASSERT_TRUE(Eventually([&] { return Metric(series) > before; }));
+  }
+
+  static ApiServer* server_;
+  const uint16_t http_port_ = FreePort();
+  const uint16_t agents_port_ = FreePort();
+  std::unique_ptr<OperatorProcess> operator_;
+};
+
+ApiServer* OperatorTest::server_ = nullptr;
+
+TEST_F(OperatorTest, APoolBecomesADaemonSetWithItsResources) {
+  Apply(Pool({{"resources", {{"limits", {{"memory", "200Mi"}}}}}}));
+  ASSERT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
+  const json daemon_set = DaemonSet();
+  const json container = daemon_set["spec"]["template"]["spec"]["containers"][0];
+  EXPECT_EQ(container["resources"]["limits"]["memory"], "200Mi");
+  EXPECT_EQ(container["image"], "example.org/flamefleet:test");
+  const json owner = daemon_set["metadata"]["ownerReferences"][0];
+  EXPECT_EQ(owner["kind"], "AgentPool");
+  EXPECT_EQ(owner["uid"], Get("ap", "default", "")["metadata"]["uid"]);
+}
+
+TEST_F(OperatorTest, ChangedResourcesChangeTheLimitsAndNothingElse) {
+  Apply(Pool({{"resources", {{"limits", {{"memory", "200Mi"}}}}}}));
+  ASSERT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
+  json before = DaemonSet();
+  Apply(Pool({{"resources", {{"limits", {{"memory", "300Mi"}}}}}}));
+  const json::json_pointer limit("/spec/template/spec/containers/0/resources/limits/memory");
+  ASSERT_TRUE(Eventually([&] { return DaemonSet()[limit] == "300Mi"; }));
+  json after = DaemonSet();
+  before[limit] = after[limit];
+  EXPECT_EQ(before["spec"], after["spec"]);
+  for (json* object : {&before, &after}) {
+    // The server's own book-keeping; the annotation repeats the generation.
+    for (const char* moving : {"resourceVersion", "generation", "managedFields", "annotations"}) {
+      (*object)["metadata"].erase(moving);
+    }
+  }
+  EXPECT_EQ(before["metadata"], after["metadata"]);
+}
+
+TEST_F(OperatorTest, ASecondReconcileWritesNothing) {
+  Apply(Pool());
+  ASSERT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
+  ReconcilePool();
+  const std::string version = Version(DaemonSet());
+  ReconcilePool();
+  ReconcilePool();
+  EXPECT_EQ(Version(DaemonSet()), version);
+}
+
+TEST_F(OperatorTest, WhatSomeoneChangesInOurObjectsIsRepaired) {
+  Apply(Pool());
+  ASSERT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
+  server_->MustKubectl({"set", "image", "daemonset/flamefleet-agent-default", "-n", kNamespace,
+                        "agent=example.org/other"});
+  const json::json_pointer image("/spec/template/spec/containers/0/image");
+  EXPECT_TRUE(Eventually([&] { return DaemonSet()[image] == "example.org/flamefleet:test"; }));
+  server_->MustKubectl({"delete", "daemonset", "flamefleet-agent-default", "-n", kNamespace});
+  EXPECT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
+}
+
+TEST_F(OperatorTest, AManagedStoreComesAndGoesWithItsField) {
+  Apply(StoreBackend());
+  const auto there = [](const char* kind) {
+    return Exists(kind, "flamefleet-store-main", kNamespace);
+  };
+  ASSERT_TRUE(Eventually([&] { return there("deployment") && there("service"); }));
+  EXPECT_TRUE(Eventually([] {
+    return Get("pb", "main", "").value("/status/endpoint"_json_pointer, "") ==
+           "http://flamefleet-store-main.flamefleet-system.svc:4040";
+  }));
+  Apply({{"apiVersion", "flamefleet.dev/v1alpha1"},
+         {"kind", "ProfilingBackend"},
+         {"metadata", {{"name", "main"}}},
+         {"spec", {{"default", true}, {"type", "Pyroscope"}, {"endpoint", "http://p:4040"}}}});
+  EXPECT_TRUE(Eventually([&] { return !there("deployment") && !there("service"); }));
+}
+
+TEST_F(OperatorTest, AnAgentGetsASnapshotAndThenWhatChanges) {
+  const auto agent = StartFleet();
+  EXPECT_EQ(agent->Config().sampling_frequency_hz(), 19U);
+  EXPECT_EQ(agent->Config().backends(0).endpoint(),
+            "http://flamefleet-store-main.flamefleet-system.svc:4040");
+  const auto pod = agent->Pod("checkout-1");
+  ASSERT_EQ(pod.containers_size(), 1);
+  EXPECT_EQ(pod.containers(0).id(), "checkout-1");
+  EXPECT_EQ(pod.containers(0).backend(), "main");
+  EXPECT_EQ(pod.containers(0).labels().at("namespace"), "shop");
+
+  RunCheckout("checkout-2");
+  EXPECT_TRUE(Eventually([&] { return agent->Pod("checkout-2").containers_size() == 1; }));
+  RunPod("shop", "annotated",
+         {{"annotations",
+           {{"pyroscope.io/scrape", "true"}, {"pyroscope.io/profile-cpu-enabled", "true"}}}});
+  EXPECT_TRUE(Eventually([&] { return agent->Has("annotated"); }));
+  server_->MustKubectl({"annotate", "pod", "annotated", "-n", "shop", "pyroscope.io/scrape-"});
+  EXPECT_TRUE(Eventually([&] { return !agent->Has("annotated"); }));
+  server_->MustKubectl({"delete", "pt", "checkout", "-n", "shop"});
+  EXPECT_TRUE(Eventually([&] { return agent->Assigned().empty(); }));
+  Apply(Pool({{"sampling", {{"frequency", 97}}}}));
+  EXPECT_TRUE(Eventually([&] { return agent->Config().sampling_frequency_hz() == 97U; }));
+  EXPECT_EQ(agent->snapshots(), 1);
+}
+
+TEST_F(OperatorTest, ATargetIsReadyWhenItsPodsAreReportedAsDelivered) {
+  const auto agent = StartFleet();
+  ASSERT_TRUE(Eventually([] { return TargetIs("False"); }));
+  agent->ReportAllDelivering();
+  ASSERT_TRUE(Eventually([] { return TargetIs("True"); }));
+  const json status = Get("pt", "checkout", "shop")["status"];
+  EXPECT_EQ(status["pods"]["matched"], 1);
+  EXPECT_EQ(status["pods"]["profiled"], 1);
+  server_->MustKubectl(
+      {"wait", "--for=condition=Ready", "--timeout=5s", "pt/checkout", "-n", "shop"});
+}
+
+TEST_F(OperatorTest, AFailingPodIsNamedWithItsReason) {
+  const auto agent = StartFleet();
+  agent->ReportAllDelivering("checkout-1", "ConnectionRefused");
+  ASSERT_TRUE(Eventually([] {
+    return !Get("pt", "checkout", "shop")
+                .value("/status/failingPods"_json_pointer, json::array())
+                .empty();
+  }));
+  const json pod = Get("pt", "checkout", "shop")["status"]["failingPods"][0];
+  EXPECT_EQ(pod["name"], "checkout-1");
+  EXPECT_EQ(pod["node"], "n1");
+  EXPECT_EQ(pod["reason"], "ConnectionRefused");
+  EXPECT_TRUE(TargetIs("False"));
+}
+
+TEST_F(OperatorTest, AKilledOperatorComesBackWithoutMovingAnything) {
+  const auto agent = StartFleet();
+  agent->ReportAllDelivering();
+  const auto versions = [] {
+    return std::vector<std::string>{
+        Version(DaemonSet()),
+        Version(Get("deployment", "flamefleet-store-main", kNamespace)),
+        Version(Get("service", "flamefleet-store-main", kNamespace)),
+        Version(Get("pt", "checkout", "shop")),
+        Version(Get("pb", "main", "")),
+        Version(Get("ap", "default", "")),
+    };
+  };
+  ASSERT_TRUE(Eventually([] { return TargetIs("True"); }));
+  // Until all statuses are written, too.
+  std::vector<std::string> before;
+  ASSERT_TRUE(Eventually([&] {
+    const auto last = std::exchange(before, versions());
+    const double recheck =
+        Metric("controller_runtime_reconcile_time_seconds_count{controller=\"pool\"}");
+    return last == before && Eventually([&] {
+             return Metric("controller_runtime_reconcile_time_seconds_count{controller=\"pool\"}") >
+                    recheck;
+           }) &&
+           versions() == before;
+  }));
+  const auto assigned = agent->Assigned();
+
+  operator_->End(SIGKILL);
+  Start();
+  ASSERT_TRUE(Eventually([&] { return agent->snapshots() == 2; }));
+  EXPECT_EQ(agent->Assigned(), assigned);
+  ReconcilePool();
+  before.back() = Version(Get("ap", "default", ""));  // the test annotated it
+  EXPECT_EQ(versions(), before);
+  EXPECT_TRUE(TargetIs("True"));
+}
+
+TEST_F(OperatorTest, AStopIsCleanAndQuick) {
+  const auto agent = StartFleet();
+  const int status = operator_->End(SIGTERM);
+  operator_.reset();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(OperatorTest, ItsMetricsPassPromtool) {
+  const std::string file = testing::TempDir() + "/operator_metrics.txt";
+  const std::string text = Http("/metrics").body;
+  EXPECT_THAT(text, HasSubstr("workqueue_depth"));
+  FF_CHECK(WriteFileAtomically(file, text, 0600).ok());
+  EXPECT_EQ(std::system(("promtool check metrics < " + file).c_str()), 0);
+}
+
+TEST_F(OperatorTest, CreateMissingLeavesWhatIsThereAsItIs) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "starter";
+  std::filesystem::remove_all(folder);  // of an earlier run
+  std::filesystem::create_directories(folder);
+  for (const char* file : {"agentpool.yaml", "profilingbackend.yaml"}) {
+    std::filesystem::copy_file(std::filesystem::path("config/starter") / file, folder / file,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  const std::string command = std::string(FF_OPERATOR_BINARY) +
+                              " create-missing --kubeconfig=" + server_->kubeconfig() +
+                              " --from=" + folder.string();
+  Apply(Pool({{"sampling", {{"frequency", 97}}}}));
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(Get("ap", "default", "")["spec"]["sampling"]["frequency"], 97);
+  EXPECT_EQ(Get("pb", "default", "")["spec"]["type"], "Store");
+  EXPECT_EQ(std::system(command.c_str()), 0);  // again: all is there
+  // Nothing but our kinds.
+  std::filesystem::copy_file("config/starter/job.yaml", folder / "job.yaml",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_NE(std::system(command.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace flamefleet

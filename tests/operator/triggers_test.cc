@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/triggers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/fakes/fake_clock.h"
+
+namespace flamefleet {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::IsEmpty;
+using testing::Not;
+using testing::UnorderedElementsAre;
+
+json Pod(const std::string& ns, const std::string& name, const std::string& node,
+         const json& labels = json::object(), const json& annotations = json::object()) {
+  return {{"metadata",
+           {{"namespace", ns}, {"name", name}, {"labels", labels}, {"annotations", annotations}}},
+          {"spec", {{"nodeName", node}}},
+          {"status", {{"phase", "Running"}}}};
+}
+
+json Target(const std::string& ns, const std::string& name, const std::string& app,
+            const std::string& version = "1") {
+  return {{"metadata", {{"namespace", ns}, {"name", name}, {"resourceVersion", version}}},
+          {"spec",
+           {{"selector", {{"matchLabels", {{"app", app}}}}}, {"profiles", {{{"type", "cpu"}}}}}}};
+}
+
+json Named(const std::string& name, const std::string& version = "1") {
+  return {{"metadata", {{"name", name}, {"resourceVersion", version}}}, {"spec", json::object()}};
+}
+
+class TriggersTest : public testing::Test {
+ protected:
+  TriggersTest() {
+    Put(cache_.targets, Target("shop", "checkout", "checkout"));
+    Put(cache_.targets, Target("shop", "cart", "cart"));
+    Put(cache_.targets, Target("other", "checkout", "checkout"));
+    Put(cache_.pools, Named("default"));
+    Put(cache_.backends, Named("main"));
+    Put(cache_.pods, Pod("shop", "checkout-1", "n1", {{"app", "checkout"}}));
+    Put(cache_.pods, Pod("shop", "cart-1", "n2", {{"app", "cart"}}));
+    TakeKeys();
+  }
+
+  template <typename T>
+  static void Put(Store<T>& store, const json& object) {
+    const Status put = store.Upsert(object);
+    EXPECT_TRUE(put.ok()) << put;
+  }
+  // All keys that are due within the longest delay.
+  std::vector<std::string> TakeKeys() {
+    clock_.Advance(std::chrono::nanoseconds(Triggers::kCountDelay).count());
+    std::vector<std::string> keys;
+    while (const auto key = queue_.TryTake()) {
+      keys.push_back(*key);
+      queue_.Done(*key);
+    }
+    return keys;
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  ClusterCache cache_{"flamefleet-system", metrics_};
+  WorkQueue queue_{clock_, metrics_, "test"};
+  Triggers triggers_{cache_, queue_, "flamefleet-system"};
+};
+
+TEST_F(TriggersTest, APodConcernsItsNodeAndTheTargetsThatMatchIt) {
+  Put(cache_.pods, Pod("shop", "checkout-2", "n3", {{"app", "checkout"}}));
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("node/n3", "target/shop/checkout"));
+}
+
+TEST_F(TriggersTest, APodThatStopsMatchingConcernsTheTargetItMatchedBefore) {
+  Put(cache_.pods, Pod("shop", "checkout-1", "n1", {{"app", "cart"}}));
+  EXPECT_THAT(TakeKeys(),
+              UnorderedElementsAre("node/n1", "target/shop/checkout", "target/shop/cart"));
+}
+
+TEST_F(TriggersTest, AnAnnotatedPodConcernsThePools) {
+  Put(cache_.pods, Pod("other", "p", "n1", json::object(), {{"pyroscope.io/scrape", "true"}}));
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("node/n1", "pool/default"));
+}
+
+TEST_F(TriggersTest, ADeletedPodConcernsWhatItConcernedBefore) {
+  cache_.pods.Delete("shop", "checkout-1");
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("node/n1", "target/shop/checkout"));
+}
+
+TEST_F(TriggersTest, ATargetConcernsTheNodesOfItsPodsOldAndNew) {
+  Put(cache_.targets, Target("shop", "checkout", "cart"));
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("target/shop/checkout", "node/n1", "node/n2",
+                                               "target/shop/cart"));
+}
+
+TEST_F(TriggersTest, AStatusOfATargetConcernsOnlyTheTarget) {
+  json target = Target("shop", "checkout", "checkout", "2");
+  target["status"] = {{"pods", {{"matched", 1}}}};
+  Put(cache_.targets, target);
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("target/shop/checkout"));
+}
+
+TEST_F(TriggersTest, ABackendConcernsEverybody) {
+  json backend = Named("main", "2");
+  backend["spec"]["endpoint"] = "http://elsewhere:4040";
+  Put(cache_.backends, backend);
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("backend/main", "pool/default", "node/n1", "node/n2",
+                                               "target/shop/checkout", "target/shop/cart",
+                                               "target/other/checkout"));
+}
+
+TEST_F(TriggersTest, WhatWeMadeConcernsWhatItWasMadeFor) {
+  json daemon_set = Named("flamefleet-agent-default");
+  daemon_set["metadata"]["labels"] = {{"flamefleet.dev/pool", "default"}};
+  Put(cache_.daemon_sets, daemon_set);
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("pool/default"));
+  json service = Named("flamefleet-store-main");
+  service["metadata"]["labels"] = {{"flamefleet.dev/backend", "main"}};
+  Put(cache_.services, service);
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("backend/main"));
+}
+
+TEST_F(TriggersTest, AReportConcernsTheTargetsOfItsNodesNamespaces) {
+  triggers_.OnReport("n1");
+  const auto keys = TakeKeys();
+  EXPECT_THAT(keys, Contains("target/shop/checkout"));
+  EXPECT_THAT(keys, Contains("pool/default"));
+  EXPECT_THAT(keys, Contains("backend/main"));
+  EXPECT_THAT(keys, Not(Contains("target/other/checkout")));
+}
+
+TEST_F(TriggersTest, ABurstOfPodsIsOneRunOfTheNode) {
+  for (int i = 0; i < 100; ++i)
+    Put(cache_.pods, Pod("other", "p" + std::to_string(i), "n9"));
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("node/n9"));
+  EXPECT_THAT(TakeKeys(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace flamefleet
