@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/http/server.h"
-#include "tests/base/raw_socket.h"
+#include "tests/support/raw_socket.h"
 
 namespace flamefleet {
 namespace {

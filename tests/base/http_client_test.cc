@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/http/server.h"
-#include "tests/base/raw_socket.h"
+#include "tests/support/raw_socket.h"
 
 namespace flamefleet {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/http/client.h"
-#include "tests/base/child_process.h"
+#include "tests/support/child_process.h"
 
 namespace flamefleet {
 namespace {

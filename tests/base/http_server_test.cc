@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/base/raw_socket.h"
+#include "tests/support/raw_socket.h"
 
 namespace flamefleet {
 namespace {
