@@ -1,0 +1,3 @@
+module flamefleet.dev/flamefleet/tests/goprogram
+
+go 1.21
