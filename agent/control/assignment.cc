@@ -37,8 +37,9 @@ Labels LabelsOf(const google::protobuf::Map<std::string, std::string>& labels) {
 void AddContainer(const std::string& pod_uid, const proto::ContainerAssignment& container,
                   milliseconds window, Work* work) {
   const CollectionKey key = {pod_uid, container.name(), ProfileType::kCpu};
-  work->collections.push_back({.key = key, .ebpf = true, .window = window});
-  if (container.id().empty()) return;  // has not started
+  const bool has_started = !container.id().empty();
+  work->collections.push_back({.key = key, .ebpf = true, .can_run = has_started, .window = window});
+  if (!has_started) return;
   work->cpu_targets.push_back({.container_id = container.id(),
                                .collection = key,
                                .backend = container.backend(),
@@ -50,8 +51,10 @@ void AddPull(const proto::PodAssignment& pod, const proto::PullJob& pull, Work* 
   if (!type) return;
   const CollectionKey key = {pod.uid(), pull.container(), *type};
   const milliseconds interval = std::max(milliseconds(pull.interval_ms()), kMinInterval);
-  work->collections.push_back({.key = key, .ebpf = false, .window = interval});
-  if (pod.ip().empty()) return;  // has no address yet
+  const bool has_address = !pod.ip().empty();
+  work->collections.push_back(
+      {.key = key, .ebpf = false, .can_run = has_address, .window = interval});
+  if (!has_address) return;
   work->scrape_jobs.push_back({.key = key,
                                .address = pod.ip(),
                                .port = static_cast<uint16_t>(pull.port()),

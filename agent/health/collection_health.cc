@@ -31,12 +31,9 @@ void CollectionHealthBook::SetCollections(const std::vector<CollectionSpec>& spe
   for (const CollectionSpec& spec : specs) {
     auto known = entries_.extract(spec.key);
     Entry& entry = next[spec.key];
-    if (!known.empty()) {
-      entry = std::move(known.mapped());
-    } else {
-      entry.in_force_since_ns = clock_.WallNanos();
-      entry.status.key = spec.key;
-    }
+    if (!known.empty()) entry = std::move(known.mapped());
+    if (known.empty() || !entry.spec.can_run) entry.in_force_since_ns = clock_.WallNanos();
+    entry.status.key = spec.key;
     entry.spec = spec;
   }
   entries_ = std::move(next);
@@ -116,7 +113,7 @@ CollectionStatus CollectionHealthBook::StatusOf(const Entry& entry, int64_t now)
   }
   // Sampling says nothing about a container that used no CPU; a pull says that it found nothing.
   const bool silent_long = now - entry.in_force_since_ns > fresh;
-  const bool works = entry.spec.ebpf ? silent_long : entry.last_good_ns != 0;
+  const bool works = entry.spec.ebpf ? silent_long && entry.spec.can_run : entry.last_good_ns != 0;
   status.state = works ? CollectionState::kIdle : CollectionState::kWaiting;
   return status;
 }

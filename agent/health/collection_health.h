@@ -37,6 +37,7 @@ enum class CollectionState { kWaiting, kDelivering, kIdle, kFailing };
 struct CollectionSpec {
   CollectionKey key;
   bool ebpf = false;                   // sampled by this agent, not pulled
+  bool can_run = true;                 // its container has started, its pod has an address
   std::chrono::nanoseconds window{0};  // a profile is expected this often
 };
 
