@@ -39,6 +39,9 @@ fmt-check: ## Fail if a C++ source is not formatted
 tidy: build ## Run clang-tidy over the sources of PRESET
 	git ls-files 'base/*.cc' 'agent/*.cc' 'operator/*.cc' 'store/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/$(PRESET) --quiet
 
+local: programs ## Profile this host into an embedded store, without Kubernetes, until Ctrl-C (root)
+	@tools/local build/release/bin
+
 ##@ The cluster on this machine
 .PHONY: demo demo-down cluster-up cluster-down image programs
 demo: programs ## Show everything on a real cluster on this machine: status and hottest functions
