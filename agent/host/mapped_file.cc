@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/host/mapped_file.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -11,6 +14,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/clock.h"
 
@@ -79,6 +83,22 @@ Result<MappedFile> OpenMappedFile(const std::string& proc_root, uint32_t pid,
   if (!path_fd.ok() && !entry.deleted) path_fd = OpenPathInRoot(proc_root, pid, entry.path);
   if (!path_fd.ok()) return ErrnoError(errno, "open " + name);
   return OpenRegular(path_fd, name);
+}
+
+std::shared_ptr<const MappedFile> OpenVdso() {
+  const unsigned long address = ::getauxval(AT_SYSINFO_EHDR);
+  if (address == 0) return nullptr;
+  const auto* const bytes = reinterpret_cast<const char*>(address);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes, sizeof(header));
+  // Section headers are its last part.
+  const size_t size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
+  auto file = std::make_shared<MappedFile>();
+  file->fd.reset(::memfd_create("vdso", MFD_CLOEXEC));
+  if (!file->fd.ok() || ::write(file->fd.get(), bytes, size) != static_cast<ssize_t>(size))
+    return nullptr;
+  file->size = size;
+  return file;
 }
 
 std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, uint32_t pid,

@@ -40,6 +40,10 @@ struct MappedFile {
 Result<MappedFile> OpenMappedFile(const std::string& proc_root, uint32_t pid,
                                   const MapsEntry& entry);
 
+// The vdso: the kernel maps the same one into every process, so this is a copy of our own. Null
+// without one.
+std::shared_ptr<const MappedFile> OpenVdso();
+
 // Shares open files between the processes that map them.
 class FileTable {
  public:

@@ -50,14 +50,43 @@ Status ReadSegments(int fd, const Elf64_Ehdr& header, ElfFile* file) {
   FF_RETURN_IF_ERROR(ReadArray(fd, header.e_phoff, &segments));
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_LOAD) {
-      file->segments.push_back(
-          {.offset = segment.p_offset, .size = segment.p_filesz, .address = segment.p_vaddr});
+      file->segments.push_back({.offset = segment.p_offset,
+                                .size = segment.p_filesz,
+                                .address = segment.p_vaddr,
+                                .executable = (segment.p_flags & PF_X) != 0});
     } else if (segment.p_type == PT_NOTE && file->build_id.empty() &&
                segment.p_filesz <= kMaxElfNoteBytes) {
       std::vector<char> notes(segment.p_filesz);
       FF_RETURN_IF_ERROR(ReadArray(fd, segment.p_offset, &notes));
       file->build_id = BuildIdOfNotes({notes.data(), notes.size()});
     }
+  }
+  return OkStatus();
+}
+
+// The names of sections, one after the other; those beyond the bound are left out.
+Result<std::string> ReadSectionNames(int fd, const Elf64_Ehdr& header,
+                                     const std::vector<Elf64_Shdr>& sections) {
+  if (header.e_shstrndx >= sections.size()) return std::string();
+  const Elf64_Shdr& section = sections[header.e_shstrndx];
+  std::string names(std::min<uint64_t>(section.sh_size, kMaxSectionNamesBytes), '\0');
+  FF_RETURN_IF_ERROR(PreadExact(fd, std::as_writable_bytes(std::span(names)), section.sh_offset));
+  return names;
+}
+
+Status FindEhFrame(int fd, const Elf64_Ehdr& header, const std::vector<Elf64_Shdr>& sections,
+                   ElfFile* file) {
+  // With its end: no longer name that begins like it.
+  constexpr std::string_view kName(".eh_frame", sizeof(".eh_frame"));
+  FF_ASSIGN_OR_RETURN(const std::string names, ReadSectionNames(fd, header, sections));
+  for (const Elf64_Shdr& section : sections) {
+    const bool has_content =
+        section.sh_type == SHT_PROGBITS || section.sh_type == SHT_X86_64_UNWIND;
+    if (!has_content || (section.sh_flags & SHF_ALLOC) == 0 || section.sh_name >= names.size() ||
+        names.compare(section.sh_name, kName.size(), kName) != 0)
+      continue;
+    file->eh_frame = {
+        .offset = section.sh_offset, .size = section.sh_size, .address = section.sh_addr};
   }
   return OkStatus();
 }
@@ -83,7 +112,7 @@ Status ReadSections(int fd, const Elf64_Ehdr& header, ElfFile* file) {
                      .strings_offset = strings.sh_offset,
                      .strings_size = strings.sh_size};
   }
-  return OkStatus();
+  return FindEhFrame(fd, header, sections, file);
 }
 
 }  // namespace
@@ -92,6 +121,17 @@ std::optional<uint64_t> ElfFile::AddressOfOffset(uint64_t offset) const {
   for (const Segment& segment : segments) {
     if (offset >= segment.offset && offset - segment.offset < segment.size)
       return segment.address + (offset - segment.offset);
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> ElfFile::BiasOfMapping(uint64_t start, uint64_t size,
+                                               uint64_t offset) const {
+  for (const Segment& segment : segments) {
+    // Pages are mapped whole: a neighbour in the file may come with them, but is not executable.
+    const bool is_mapped = segment.offset < offset + size && offset < segment.offset + segment.size;
+    if (segment.executable && is_mapped)
+      return (start - offset) - (segment.address - segment.offset);
   }
   return std::nullopt;
 }

@@ -21,6 +21,7 @@ namespace flamefleet::agent {
 
 constexpr size_t kMaxElfSegments = 512;
 constexpr size_t kMaxElfSections = 16384;
+constexpr size_t kMaxSectionNamesBytes = 64 << 10;
 constexpr size_t kMaxElfNoteBytes = 64 << 10;
 constexpr size_t kMaxBuildIdBytes = 64;  // GNU uses 20
 
@@ -28,6 +29,13 @@ struct ElfFile {
   struct Segment {  // PT_LOAD
     uint64_t offset = 0;
     uint64_t size = 0;  // in the file
+    uint64_t address = 0;
+    bool executable = false;
+  };
+  // Content that is loaded with the program.
+  struct Section {
+    uint64_t offset = 0;
+    uint64_t size = 0;
     uint64_t address = 0;
   };
   struct AddressRange {
@@ -44,10 +52,15 @@ struct ElfFile {
   std::vector<Segment> segments;
   std::vector<AddressRange> code;        // executable sections, in the order of addresses
   std::optional<SymbolSection> symbols;  // .symtab, else .dynsym
+  std::optional<Section> eh_frame;       // call frame information
   std::string build_id;                  // hexadecimal; "" when there is none
 
   // The address that the file gives to the byte at `offset` of it.
   std::optional<uint64_t> AddressOfOffset(uint64_t offset) const;
+
+  // Where `size` bytes from `offset` on are mapped at `start` to be executed: the address of an
+  // instruction in the process minus its address in the file.
+  std::optional<uint64_t> BiasOfMapping(uint64_t start, uint64_t size, uint64_t offset) const;
 };
 
 Result<ElfFile> ReadElfFile(int fd);

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/symbol/symbolizer.h"
 
-#include <elf.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "base/fd.h"
@@ -20,23 +14,6 @@ namespace {
 
 constexpr size_t kMaxModulesBytes = 1 << 20;
 constexpr uint64_t kWindowsBetweenModuleChecks = 6;  // a minute of windows of 10 s
-
-// The vdso of this process: the kernel gives every process the same one. Null without a vdso.
-std::unique_ptr<SymbolFile> OpenVdso() {
-  const unsigned long address = ::getauxval(AT_SYSINFO_EHDR);
-  if (address == 0) return nullptr;
-  const auto* const bytes = reinterpret_cast<const char*>(address);
-  Elf64_Ehdr header;
-  std::memcpy(&header, bytes, sizeof(header));
-  // Section headers are its last part.
-  const size_t size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
-  auto file = std::make_shared<MappedFile>();
-  file->fd.reset(::memfd_create("vdso", MFD_CLOEXEC));
-  if (!file->fd.ok() || ::write(file->fd.get(), bytes, size) != static_cast<ssize_t>(size))
-    return nullptr;
-  file->size = size;
-  return std::make_unique<SymbolFile>(std::move(file));
-}
 
 // The first word of each line of /proc/modules; the others count users and change all the time.
 std::string ModuleNames(std::string_view modules) {
@@ -57,7 +34,10 @@ std::string BaseName(const std::string& path) {
 }  // namespace
 
 Symbolizer::Symbolizer(std::string proc_root, size_t max_bytes)
-    : proc_root_(std::move(proc_root)), max_bytes_(max_bytes), vdso_(OpenVdso()) {}
+    : proc_root_(std::move(proc_root)), max_bytes_(max_bytes) {
+  if (std::shared_ptr<const MappedFile> vdso = OpenVdso())
+    vdso_ = std::make_unique<SymbolFile>(std::move(vdso));
+}
 
 std::shared_ptr<SymbolFile> Symbolizer::OpenShared(const std::shared_ptr<const MappedFile>& file) {
   auto opened = std::make_shared<SymbolFile>(file);
