@@ -14,12 +14,16 @@ using ff_u8 = std::uint8_t;
 using ff_u16 = std::uint16_t;
 using ff_u32 = std::uint32_t;
 using ff_u64 = std::uint64_t;
+using ff_s16 = std::int16_t;
+using ff_s32 = std::int32_t;
 #else
 #define FF_STATIC_ASSERT _Static_assert
 typedef __u8 ff_u8;
 typedef __u16 ff_u16;
 typedef __u32 ff_u32;
 typedef __u64 ff_u64;
+typedef __s16 ff_s16;
+typedef __s32 ff_s32;
 #endif
 
 enum {
@@ -113,6 +117,80 @@ struct ff_cgroup_record {
 };
 FF_STATIC_ASSERT(sizeof(struct ff_cgroup_record) == 16 + FF_CGROUP_NAMES * FF_CGROUP_NAME_BYTES,
                  "ff_cgroup_record has holes");
+
+// Unwinding by tables: from a frame to its caller by the instruction pointer, without frame
+// pointers.
+//
+// A process has a list of mappings, a mapping leads to the table of its file. Tables are shared
+// between processes; their numbers are never used again, so that a stale one finds nothing instead
+// of another file's table.
+enum {
+  FF_MAX_UNWIND_PROCESSES = 4096,
+  FF_MAX_UNWIND_TABLES = 2048,
+  FF_MAX_UNWIND_MAPPINGS = 1024,  // executable ones of one process; a power of two
+  FF_UNWIND_PAGE_BITS = 12,       // small: a page has few rows, a search touches few cache lines
+};
+
+// Key of the map `unwind_processes`. Names one address space: an exec in place or a PID that is
+// used again makes another one.
+struct ff_process_key {
+  ff_u64 start_boottime;  // as in ff_sample
+  ff_u64 exec_id;
+  ff_u32 pid;
+  ff_u32 reserved;  // 0
+};
+FF_STATIC_ASSERT(sizeof(struct ff_process_key) == 24, "ff_process_key has holes");
+
+// Element of a process's array, which is in the order of addresses.
+struct ff_mapping {
+  ff_u64 start;
+  ff_u64 end;       // first address behind it
+  ff_u64 bias;      // address in the process minus address in the file
+  ff_u32 table;     // key in the map `unwind_tables`; 0: there is none
+  ff_u32 reserved;  // 0
+};
+FF_STATIC_ASSERT(sizeof(struct ff_mapping) == 32, "ff_mapping has holes");
+
+// How to compute the CFA, which is the caller's stack pointer. The return address is just below it.
+enum ff_cfa {
+  FF_CFA_UNKNOWN = 0,   // outside of functions, or a rule that does not fit into this form
+  FF_CFA_SP = 1,        // sp + cfa_offset
+  FF_CFA_BP = 2,        // bp + cfa_offset
+  FF_CFA_DEREF_BP = 3,  // what is stored at bp + cfa_offset: functions that realign their stack
+  FF_CFA_PLT = 4,       // sp + 8, or sp + 16 when the low 4 bits of ip are >= cfa_offset
+  FF_CFA_SIGNAL = 5,    // made by the kernel for a signal handler: registers are at FF_SIGNAL_*
+  FF_CFA_END = 6,       // there is no caller
+};
+
+// Where the caller's frame pointer register is.
+enum ff_bp {
+  FF_BP_SAME = 0,     // still in the register
+  FF_BP_AT_CFA = 1,   // stored at CFA + bp_offset
+  FF_BP_AT_BP = 2,    // stored at bp + bp_offset
+  FF_BP_UNKNOWN = 3,  // lost
+};
+
+// Distances from the stack pointer of a signal frame: struct ucontext of the kernel's uapi.
+enum { FF_SIGNAL_BP = 120, FF_SIGNAL_SP = 160, FF_SIGNAL_IP = 168 };
+
+struct ff_unwind_rule {
+  ff_s32 cfa_offset;
+  ff_s16 bp_offset;
+  ff_u8 cfa;  // enum ff_cfa
+  ff_u8 bp;   // enum ff_bp
+};
+FF_STATIC_ASSERT(sizeof(struct ff_unwind_rule) == 8, "ff_unwind_rule is not one word");
+
+// A table is an array of words of 8 bytes:
+//   - the number of its first page; a page is 4 KiB of addresses as the file gives them
+//   - low half: how many pages; high half: how many rules
+//   - for each page, low half: its first row; high half: how many rows
+//   - the rules, struct ff_unwind_rule; rule 0 is FF_CFA_UNKNOWN
+//   - the rows, two in a word, the low half first
+// A row has 32 bits: low half, the first address it is for, from the start of the page; high half,
+// the number of its rule. It holds up to the next row. The first row of a page is for the first
+// address of the page.
+enum { FF_UNWIND_HEADER_WORDS = 2 };
 
 // Set before loading (.rodata), so that the verifier removes what is not used.
 struct ff_config {
