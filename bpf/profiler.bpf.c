@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include "bpf/profiler.h"
+#include "bpf/unwind.bpf.h"
 // clang-format on
 
 #if !defined(__TARGET_ARCH_x86)
@@ -46,67 +47,9 @@ struct {
   __type(value, u64);
 } counters SEC(".maps");
 
-// The sample being built and the state of the walk. Too big for the BPF stack; a CPU builds one
-// sample at a time.
-struct scratch {
-  u64 ip;
-  u64 sp;
-  u64 bp;
-  struct ff_sample sample;
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, 1);
-  __type(key, u32);
-  __type(value, struct scratch);
-} scratches SEC(".maps");
-
 static __always_inline void count(u32 which) {
   u64* counter = bpf_map_lookup_elem(&counters, &which);
   if (counter) (*counter)++;
-}
-
-static __always_inline struct scratch* this_scratch(void) {
-  u32 zero = 0;
-  return bpf_map_lookup_elem(&scratches, &zero);
-}
-
-// The farthest that one frame may be from the next: what is beyond is not a frame pointer.
-#define MAX_FRAME_BYTES (1 << 20)
-
-// Records the frame in s->ip and moves s to its caller by frame pointer. 0: go on; else the enum
-// ff_stop reason. A global function (not static): the verifier checks it once, not once per
-// iteration, so depth costs no verifier time.
-__attribute__((noinline)) int step(void) {
-  struct scratch* s = this_scratch();
-  if (!s) return FF_STOP_FAULT;
-  struct ff_sample* sample = &s->sample;
-  sample->frames[(sample->kernel_frames + sample->user_frames) & (FF_FRAMES - 1)] = s->ip;
-  sample->user_frames++;
-
-  const u64 bp = s->bp;
-  if (bp == 0) return FF_STOP_COMPLETE;
-  if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return FF_STOP_BAD_POINTER;
-  u64 frame[2];  // the caller's frame pointer, the return address
-  if (bpf_probe_read_user(frame, sizeof(frame), (const void*)bp)) return FF_STOP_FAULT;
-  if (frame[1] == 0) return FF_STOP_COMPLETE;
-  s->ip = frame[1];
-  s->sp = bp + sizeof(frame);
-  s->bp = frame[0];
-  return 0;
-}
-
-static __always_inline void walk_user_stack(struct scratch* s) {
-  u32 stop = FF_STOP_DEPTH;
-  for (int i = 0; i < FF_MAX_USER_FRAMES; i++) {
-    const int reason = step();
-    if (reason) {
-      stop = reason;
-      break;
-    }
-  }
-  s->sample.stop = stop;
 }
 
 // Fills ip, sp and bp with the user registers of the current task. False when there are none.

@@ -62,15 +62,21 @@ enum ff_counter {
   FF_COUNTERS = 16,
 };
 
-// Why the user stack of a sample ends where it ends.
+// Why the user stack of a sample ends where it ends. From FF_STOP_NOT_READY on it means as
+// well that the frame pointer register holds none: it is not aligned, does not go up, or leaps by
+// over 1 MiB.
 enum ff_stop {
   FF_STOP_NONE = 0,          // there is no user stack: kernel thread, or an exiting task
-  FF_STOP_COMPLETE = 1,      // the outermost frame: frame pointer or return address 0
+  FF_STOP_COMPLETE = 1,      // the outermost frame: its rule says so, or a pointer up is 0
   FF_STOP_DEPTH = 2,         // FF_MAX_USER_FRAMES reached
-  FF_STOP_BAD_POINTER = 3,   // not aligned, not upwards or over 1 MiB away: no frame pointers here
-  FF_STOP_FAULT = 4,         // the frame is not in memory
-  FF_STOP_NO_REGISTERS = 5,  // sampled in a kernel that cannot give the user registers (< 5.15)
-  FF_STOPS = 6,
+  FF_STOP_FAULT = 3,         // the frame is not in memory
+  FF_STOP_NO_REGISTERS = 4,  // sampled in the kernel, which cannot tell the user registers (< 5.15)
+  FF_STOP_BAD_CFA = 5,       // the rule does not lead up the stack
+  FF_STOP_NOT_READY = 6,     // the process is new: the agent has not prepared its mappings yet
+  FF_STOP_NO_MAPPING = 7,    // the code was mapped since, or made at run time
+  FF_STOP_NO_TABLE = 8,      // its file has no unwind table
+  FF_STOP_NO_RULE = 9,       // the table has no rule for it
+  FF_STOPS = 10,
 };
 FF_STATIC_ASSERT((int)FF_COUNT_STOP + (int)FF_STOPS <= (int)FF_COUNTERS, "counters do not fit");
 

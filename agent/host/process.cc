@@ -95,7 +95,9 @@ void ProcessTable::Read(Process* process, int64_t now_ns) {
   process->read_ns = now_ns;
   Result<std::shared_ptr<const ProcessImage>> image =
       ReadProcessImage(proc_root_, process->id, process->comm, &files_);
-  if (image.ok()) process->image = *std::move(image);  // else keep what was read before
+  if (!image.ok()) return;  // what was read before stays
+  process->image = *std::move(image);
+  process->is_announced = false;
 }
 
 std::shared_ptr<Process> ProcessTable::Get(const ProcessId& id, const std::string& comm,

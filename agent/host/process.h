@@ -61,6 +61,7 @@ struct Process {
   ProcessId id;
   std::string comm;                           // as the kernel sampled it
   std::shared_ptr<const ProcessImage> image;  // null: not read (gone, or no right)
+  bool is_announced = false;                  // the unwinder has got `image`
   int64_t read_ns = 0;                        // monotonic, of the last attempt
   uint64_t last_window = 0;
 };

@@ -119,6 +119,12 @@ void Collector::OnSample(const RawSample& sample) {
   // A library loaded since, or code made at run time.
   if (is_new && image != nullptr && !AllMapped(*image, sample.user_frames))
     processes_.Refresh(process.get(), now_ns);
+  if (process) Announce(process.get());
+}
+
+void Collector::Announce(Process* process) {
+  if (process->image && !process->is_announced)
+    process->is_announced = unwinder_->Prepare(process->id, process->image);
 }
 
 Batch Collector::Rotate(std::unique_ptr<Window> window, uint64_t period_ns) {

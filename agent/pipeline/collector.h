@@ -18,6 +18,7 @@
 #include "agent/pipeline/cpu_pipeline.h"
 #include "agent/pipeline/target_table.h"
 #include "agent/sample/sampler.h"
+#include "agent/stack/unwinder.h"
 #include "agent/stack/window.h"
 #include "base/clock.h"
 
@@ -49,6 +50,8 @@ class Collector final : public SampleHandler {
 
   // Where verdicts go; before the first record.
   void SetSampler(Sampler* sampler) { sampler_ = sampler; }
+  // Who prepares processes for unwinding; before the first record.
+  void SetUnwinder(Unwinder* unwinder) { unwinder_ = unwinder; }
   void ReplaceTargets(std::vector<CpuTarget> targets);
 
   // Starts to fill `window` with samples of that period; returns what was filled until now, which
@@ -67,10 +70,12 @@ class Collector final : public SampleHandler {
   uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
   uint32_t ImageNumber(const std::shared_ptr<Process>& process);
   void SetVerdict(uint64_t cgroup_id, bool wanted);
+  void Announce(Process* process);
 
   const CpuPipelineOptions::Scope scope_;
   const Clock& clock_;
   Sampler* sampler_ = nullptr;
+  Unwinder* unwinder_ = nullptr;
   TargetTable targets_;
   std::map<std::string, std::shared_ptr<const CpuTarget>> host_targets_;
   ProcessTable processes_;

@@ -13,6 +13,7 @@
 #include "agent/pipeline/pipeline_metrics.h"
 #include "agent/sample/preflight.h"
 #include "agent/sample/sampler.h"
+#include "agent/stack/unwinder.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mutex.h"
@@ -26,6 +27,7 @@ constexpr std::chrono::milliseconds kDrainInterval{250};
 constexpr int kDrainsBetweenChores = 4;  // CPUs and counters once a second
 constexpr size_t kMaxWaitingWindows = 2;
 constexpr size_t kMaxOpenFiles = 4096;
+constexpr size_t kMaxUnwindTableBytes = 24 << 20;  // cc1plus takes 2 MiB, node 1.5, libc 0.1
 
 // Half of what this process may open: the rest is for connections.
 size_t OpenFileLimit() {
@@ -63,9 +65,11 @@ class CpuPipeline::Impl {
       : window_length_(options.window),
         metrics_(metrics),
         sampler_(std::move(sampler)),
+        unwinder_(sampler_->unwind_maps(), options.proc_root, kMaxUnwindTableBytes),
         collector_(options.scope, options.proc_root, OpenFileLimit(), SystemClock()),
         finisher_(options.proc_root, std::move(sink)) {
     collector_.SetSampler(sampler_.get());
+    collector_.SetUnwinder(&unwinder_);
     collector_.Rotate(std::make_unique<Window>(), sampler_->PeriodNanos());
     metrics_.SetMapBytes(sampler_->MapBytes());
     last_drain_ns_ = SystemClock().MonotonicNanos();
@@ -143,7 +147,7 @@ class CpuPipeline::Impl {
 
   void DoChores() FF_REQUIRES(mutex_) {
     const Result<SampleCounters> counters = sampler_->ReadCounters();
-    if (counters.ok()) metrics_.Update(*counters, collector_);
+    if (counters.ok()) metrics_.Update(*counters, collector_, unwinder_.counts());
     const Status cpus = sampler_->RefreshCpus();
     if (!cpus.ok() && cpus != cpu_status_)
       Log(LogLevel::kError, "a CPU is not sampled", {{"error", cpus}});
@@ -174,6 +178,7 @@ class CpuPipeline::Impl {
 
   Mutex mutex_;
   std::unique_ptr<Sampler> sampler_ FF_GUARDED_BY(mutex_);
+  Unwinder unwinder_;  // must not outlive the sampler
   Collector collector_ FF_GUARDED_BY(mutex_);
   Status cpu_status_ FF_GUARDED_BY(mutex_);
 

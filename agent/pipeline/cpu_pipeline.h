@@ -2,8 +2,9 @@
 // CpuPipeline: from the kernel's samples to finished profiles: sample -> stack -> symbol -> profile
 // -> compress.
 //
-// Thread: Create, SetTargets, SetFrequency and Stop from one thread (control). It owns two threads:
-// "ff-sample" drains the ring; "ff-symbolize" names, encodes, compresses and calls the sink.
+// Thread: Create, SetTargets, SetFrequency and Stop from one thread (control). It owns the threads
+// "ff-sample", which drains the ring, and "ff-symbolize", which names, encodes, compresses and
+// calls the sink; its Unwinder owns "ff-unwind", which ends with the pipeline, not with Stop.
 // Bounds: one window is being filled and at most two wait for symbolization; a further one drops
 // the oldest, counted.
 // Errors: Create: the preflight's verdict, one line per missing capability or kernel feature, what

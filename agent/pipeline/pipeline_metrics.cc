@@ -11,9 +11,22 @@ CounterMetric Dropped(Metrics* metrics, const std::string& reason) {
                           "CPU samples that reached no profile, by reason.", {{"reason", reason}});
 }
 
+CounterMetric WithoutTable(Metrics* metrics, const std::string& reason) {
+  return metrics->Counter("flamefleet_agent_unwind_files_without_table_total",
+                          "Mapped files whose code is unwound by frame pointers only, by reason.",
+                          {{"reason", reason}});
+}
+
+CounterMetric NotPrepared(Metrics* metrics, const std::string& reason) {
+  return metrics->Counter("flamefleet_agent_unwind_processes_not_prepared_total",
+                          "Attempts to prepare a process for unwinding by tables that failed.",
+                          {{"reason", reason}});
+}
+
 // By enum ff_stop.
 constexpr std::array<const char*, FF_STOPS> kStackEnds = {
-    "no_user_stack", "complete", "depth_limit", "bad_frame_pointer", "fault", "no_registers"};
+    "no_user_stack", "complete",  "depth_limit", "fault",    "no_registers",
+    "bad_rule",      "not_ready", "no_mapping",  "no_table", "no_rule"};
 
 }  // namespace
 
@@ -34,10 +47,24 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                            "right.")),
       unopened_files_(metrics->Counter("flamefleet_agent_files_unopened_total",
                                        "Mapped files that could not be opened for their symbols.")),
+      unwind_tables_built_(metrics->Counter("flamefleet_agent_unwind_tables_built_total",
+                                            "Unwind tables made from .eh_frame.")),
+      unwind_files_absent_(WithoutTable(metrics, "no_eh_frame")),
+      unwind_files_damaged_(WithoutTable(metrics, "damaged")),
+      unwind_files_too_large_(WithoutTable(metrics, "too_large")),
+      unwind_tables_evicted_(WithoutTable(metrics, "evicted")),
+      unwind_refused_(NotPrepared(metrics, "queue_full")),
+      unwind_failed_(NotPrepared(metrics, "kernel")),
+      unwind_table_bytes_(
+          metrics->Gauge("flamefleet_agent_unwind_table_bytes",
+                         "Kernel memory of the unwind tables; counts in the container's limit.")),
+      unwind_processes_(metrics->Gauge("flamefleet_agent_unwind_processes",
+                                       "Processes that are unwound by tables.")),
       drain_errors_(metrics->Counter("flamefleet_agent_drain_errors_total",
                                      "Reads of the kernel's ring that failed.")),
       map_bytes_(metrics->Gauge("flamefleet_agent_bpf_map_bytes",
-                                "Kernel memory of the BPF maps; counts in the container's limit.")),
+                                "Kernel memory of the BPF maps without the unwind tables; counts "
+                                "in the container's limit.")),
       symbol_bytes_(metrics->Gauge("flamefleet_agent_symbol_cache_bytes",
                                    "Memory of the symbol tables that are kept.")) {
   for (const char* const end : kStackEnds) {
@@ -52,7 +79,8 @@ void PipelineMetrics::Follower::Follow(uint64_t total) {
   last_ = total;
 }
 
-void PipelineMetrics::Update(const SampleCounters& kernel, const Collector& collector) {
+void PipelineMetrics::Update(const SampleCounters& kernel, const Collector& collector,
+                             const UnwinderCounts& unwinder) {
   samples_.Follow(collector.counts().samples);
   ring_full_.Follow(kernel[FF_COUNT_RING_FULL]);
   pending_.Follow(kernel[FF_COUNT_CGROUP_PENDING]);
@@ -63,6 +91,15 @@ void PipelineMetrics::Update(const SampleCounters& kernel, const Collector& coll
   unopened_files_.Follow(collector.processes().file_failures());
   for (size_t i = 0; i < stack_ends_.size(); ++i)
     stack_ends_[i].Follow(kernel[FF_COUNT_STOP + i]);
+  unwind_tables_built_.Follow(unwinder.tables.built);
+  unwind_files_absent_.Follow(unwinder.tables.absent);
+  unwind_files_damaged_.Follow(unwinder.tables.damaged);
+  unwind_files_too_large_.Follow(unwinder.tables.too_large);
+  unwind_tables_evicted_.Follow(unwinder.tables.evicted);
+  unwind_refused_.Follow(unwinder.refused);
+  unwind_failed_.Follow(unwinder.failed);
+  unwind_table_bytes_.Set(static_cast<double>(unwinder.table_bytes));
+  unwind_processes_.Set(static_cast<double>(unwinder.process_count));
 }
 
 }  // namespace flamefleet::agent

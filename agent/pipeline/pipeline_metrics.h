@@ -11,6 +11,7 @@
 
 #include "agent/pipeline/collector.h"
 #include "agent/sample/sampler.h"
+#include "agent/stack/unwinder.h"
 #include "base/metrics.h"
 
 namespace flamefleet::agent {
@@ -19,7 +20,8 @@ class PipelineMetrics {
  public:
   explicit PipelineMetrics(Metrics* metrics);
 
-  void Update(const SampleCounters& kernel, const Collector& collector);
+  void Update(const SampleCounters& kernel, const Collector& collector,
+              const UnwinderCounts& unwinder);
   void SetMapBytes(uint64_t bytes) { map_bytes_.Set(static_cast<double>(bytes)); }
   void SetSymbolBytes(uint64_t bytes) { symbol_bytes_.Set(static_cast<double>(bytes)); }
   void CountDrainError() { drain_errors_.Increment(); }
@@ -49,6 +51,15 @@ class PipelineMetrics {
   Follower unreadable_processes_;
   Follower unopened_files_;
   std::vector<Follower> stack_ends_;  // by enum ff_stop
+  Follower unwind_tables_built_;
+  Follower unwind_files_absent_;
+  Follower unwind_files_damaged_;
+  Follower unwind_files_too_large_;
+  Follower unwind_tables_evicted_;
+  Follower unwind_refused_;
+  Follower unwind_failed_;
+  GaugeMetric unwind_table_bytes_;
+  GaugeMetric unwind_processes_;
   CounterMetric drain_errors_;
   GaugeMetric map_bytes_;
   GaugeMetric symbol_bytes_;

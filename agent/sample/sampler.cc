@@ -248,6 +248,11 @@ Result<SampleCounters> Sampler::ReadCounters() const {
   return totals;
 }
 
+UnwindMaps Sampler::unwind_maps() const {
+  return {bpf_map__fd(skeleton_->maps.unwind_tables),
+          bpf_map__fd(skeleton_->maps.unwind_processes)};
+}
+
 uint64_t Sampler::MapBytes() const {
   uint64_t bytes = 0;
   bpf_map* map = nullptr;

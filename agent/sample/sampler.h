@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/sample/unwind_maps.h"
 #include "base/fd.h"
 #include "base/status.h"
 #include "bpf/profiler.h"
@@ -82,6 +83,9 @@ class Sampler {
   size_t CpuCount() const { return events_.size(); }
 
   Result<SampleCounters> ReadCounters() const;
+
+  // Valid as long as the sampler.
+  UnwindMaps unwind_maps() const;
 
   // Kernel memory of the maps, which no RSS shows but which counts in the container's limit.
   uint64_t MapBytes() const;

@@ -2,13 +2,16 @@
 #include "tests/bpf/child.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
+#include <cstdint>
+#include <utility>
 
 #include "base/status.h"
 
@@ -19,6 +22,16 @@ std::string CgroupMount() {
   struct stat info {};
   return ::stat("/sys/fs/cgroup/pids/cgroup.procs", &info) == 0 ? "/sys/fs/cgroup/pids"
                                                                 : "/sys/fs/cgroup";
+}
+
+// fork(); the child gets that PID if it is not 0.
+pid_t Fork(pid_t pid) {
+  if (pid == 0) return ::fork();
+  clone_args arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<uintptr_t>(&pid);
+  arguments.set_tid_size = 1;
+  return static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof(arguments)));
 }
 
 }  // namespace
@@ -46,19 +59,22 @@ TestCgroup::~TestCgroup() {
   }
 }
 
-Burner::Burner(std::vector<std::string> arguments, const TestCgroup* cgroup) {
+Burner::Burner(std::vector<std::string> arguments, const TestCgroup* cgroup)
+    : Child(FF_BURNER, std::move(arguments), cgroup) {}
+
+Child::Child(std::string program, std::vector<std::string> arguments, const TestCgroup* cgroup,
+             pid_t pid) {
   int ends[2];
   FF_CHECK(::pipe2(ends, O_CLOEXEC) == 0);
   input_.reset(ends[1]);
   const UniqueFd read_end(ends[0]);
   std::vector<char*> argv;
-  std::string program = FF_BURNER;
   argv.push_back(program.data());
   for (std::string& argument : arguments)
     argv.push_back(argument.data());
   argv.push_back(nullptr);
   const std::string procs = cgroup == nullptr ? "" : cgroup->directory() + "/cgroup.procs";
-  pid_ = ::fork();
+  pid_ = Fork(pid);
   FF_CHECK(pid_ >= 0);
   if (pid_ == 0) {
     if (!procs.empty()) {
@@ -71,17 +87,17 @@ Burner::Burner(std::vector<std::string> arguments, const TestCgroup* cgroup) {
   }
 }
 
-Burner::~Burner() {
+Child::~Child() {
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);
   Wait();
 }
 
-void Burner::Say(const std::string& text) {
+void Child::Say(const std::string& text) {
   FF_CHECK(::write(input_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
 }
 
-void Burner::Wait() {
+void Child::Wait() {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }

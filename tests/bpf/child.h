@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A burner process and a cgroup for it, both gone when the object is.
+// A child process and a cgroup for it, both gone when the object is.
 #pragma once
 
 #include <sys/types.h>
@@ -28,13 +28,15 @@ class TestCgroup {
   std::vector<std::string> made_;
 };
 
-class Burner {
+class Child {
  public:
-  // Runs the burner, inside `cgroup` from its first instruction if that is not null.
-  explicit Burner(std::vector<std::string> arguments, const TestCgroup* cgroup = nullptr);
-  ~Burner();  // ends it and waits
-  Burner(const Burner&) = delete;
-  Burner& operator=(const Burner&) = delete;
+  // Runs a program, inside `cgroup` from its first instruction if that is not null, as process
+  // `pid` if that is not 0 (it must be free).
+  Child(std::string program, std::vector<std::string> arguments, const TestCgroup* cgroup = nullptr,
+        pid_t pid = 0);
+  ~Child();  // ends it and waits
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
   uint32_t pid() const { return static_cast<uint32_t>(pid_); }
   void Say(const std::string& text);  // to its standard input
@@ -43,6 +45,11 @@ class Burner {
  private:
   pid_t pid_ = -1;
   UniqueFd input_;
+};
+
+class Burner : public Child {
+ public:
+  explicit Burner(std::vector<std::string> arguments, const TestCgroup* cgroup = nullptr);
 };
 
 }  // namespace flamefleet::testing

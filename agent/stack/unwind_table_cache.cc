@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/stack/unwind_table_cache.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "agent/stack/unwind_table.h"
+#include "base/fd.h"
+
+namespace flamefleet::agent {
+namespace {
+
+// Of the section and the address it is for: what a table depends on.
+std::array<uint8_t, 32> DigestOf(std::span<const std::byte> eh_frame, uint64_t address) {
+  std::array<uint8_t, 32> digest{};
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        &EVP_MD_CTX_free);
+  FF_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
+           EVP_DigestUpdate(context.get(), &address, sizeof(address)) == 1 &&
+           EVP_DigestUpdate(context.get(), eh_frame.data(), eh_frame.size()) == 1 &&
+           EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1);
+  return digest;
+}
+
+}  // namespace
+
+UnwindTableCache::UnwindTableCache(UnwindMaps maps, size_t max_bytes)
+    : maps_(maps), max_bytes_(max_bytes), vdso_(OpenVdso()) {}
+
+ff_mapping UnwindTableCache::Resolve(const ImageMapping& mapping, int64_t now_ns) {
+  ff_mapping result{.start = mapping.start, .end = mapping.end};
+  const MappedFile* const mapped = mapping.path == "[vdso]" ? vdso_.get() : mapping.file.get();
+  if (mapped == nullptr) return result;
+  const FileId id(mapped->device, mapped->inode, mapped->size, mapped->modified_ns);
+  const auto [found, is_new] = files_.try_emplace(id);
+  File& file = found->second;
+  file.touched_ns = now_ns;
+  const bool was_evicted = file.table != 0 && !tables_.contains(file.table);
+  if (is_new || was_evicted) {
+    Result<ElfFile> elf = ReadElfFile(mapped->fd.get());
+    Result<uint32_t> table =
+        elf.ok() ? TableOf(mapped->fd.get(), *elf, now_ns) : Result<uint32_t>(elf.status());
+    if (!table.ok()) CountFailure(table.status());
+    file.table = table.value_or(0);
+    if (elf.ok()) file.elf = *std::move(elf);
+  }
+  const std::optional<uint64_t> bias =
+      file.elf.BiasOfMapping(mapping.start, mapping.end - mapping.start, mapping.offset);
+  if (!bias || file.table == 0) return result;
+  result.bias = *bias;
+  result.table = file.table;
+  Touch(file.table, now_ns);
+  return result;
+}
+
+Result<uint32_t> UnwindTableCache::TableOf(int fd, const ElfFile& elf, int64_t now_ns) {
+  if (!elf.eh_frame) return NotFoundError("build unwind table: no .eh_frame");
+  if (elf.eh_frame->size > kMaxEhFrameBytes)
+    return ResourceExhaustedError("build unwind table: .eh_frame is over 16 MiB");
+  std::vector<std::byte> eh_frame(elf.eh_frame->size);
+  FF_RETURN_IF_ERROR(PreadExact(fd, eh_frame, elf.eh_frame->offset));
+  const Digest digest = DigestOf(eh_frame, elf.eh_frame->address);
+  if (const auto same = numbers_.find(digest); same != numbers_.end()) return same->second;
+  return Add(eh_frame, elf.eh_frame->address, digest, now_ns);
+}
+
+Result<uint32_t> UnwindTableCache::Add(std::span<const std::byte> eh_frame, uint64_t address,
+                                       const Digest& digest, int64_t now_ns) {
+  FF_ASSIGN_OR_RETURN(const UnwindTable table, UnwindTable::Build(eh_frame, address));
+  const size_t bytes = table.words().size_bytes();
+  if (bytes > max_bytes_) return ResourceExhaustedError("add unwind table: over the budget");
+  while (bytes_ + bytes > max_bytes_ || tables_.size() >= FF_MAX_UNWIND_TABLES) {
+    const auto oldest = std::ranges::min_element(
+        tables_, {}, [](const auto& item) { return item.second.touched_ns; });
+    Remove(oldest->first);
+    ++counts_.evicted;
+  }
+  const uint32_t number = ++last_number_;
+  FF_RETURN_IF_ERROR(maps_.AddTable(number, table.words()));
+  tables_[number] = {.digest = digest, .bytes = bytes, .touched_ns = now_ns};
+  numbers_[digest] = number;
+  bytes_ += bytes;
+  ++counts_.built;
+  return number;
+}
+
+void UnwindTableCache::CountFailure(const Status& status) {
+  if (status.code() == StatusCode::kNotFound)
+    ++counts_.absent;
+  else if (status.code() == StatusCode::kResourceExhausted)
+    ++counts_.too_large;
+  else
+    ++counts_.damaged;
+}
+
+void UnwindTableCache::Remove(uint32_t table) {
+  const auto found = tables_.find(table);
+  maps_.RemoveTable(table);
+  numbers_.erase(found->second.digest);
+  bytes_ -= found->second.bytes;
+  tables_.erase(found);
+}
+
+void UnwindTableCache::Touch(uint32_t table, int64_t now_ns) {
+  if (const auto found = tables_.find(table); found != tables_.end())
+    found->second.touched_ns = now_ns;
+}
+
+void UnwindTableCache::Sweep(int64_t now_ns) {
+  const int64_t limit = now_ns - kIdleTableNanos;
+  std::vector<uint32_t> idle;
+  for (const auto& [number, table] : tables_) {
+    if (table.touched_ns < limit) idle.push_back(number);
+  }
+  for (const uint32_t number : idle)
+    Remove(number);
+  // A file whose table is in use is kept: others may map it.
+  std::erase_if(files_, [this, limit](const auto& item) {
+    return item.second.touched_ns < limit && !tables_.contains(item.second.table);
+  });
+}
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnwindTableCache: the unwind tables that are in the kernel, one per different .eh_frame.
+//
+// Tables are shared by content (SHA-256), not by build ID: a container can give its file any build
+// ID, and a table of its making must not unwind another container's stacks.
+//
+// Thread: one owner. Units: bytes of kernel memory, monotonic nanoseconds. Bounds: `max_bytes`; for
+// a further table the one goes that was not touched for longest, so that its code is unwound by
+// frame pointers. Errors: none; a file without a usable table is counted with the reason.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+#include "agent/host/process.h"
+#include "agent/sample/unwind_maps.h"
+#include "agent/symbol/elf_file.h"
+#include "base/status.h"
+
+namespace flamefleet::agent {
+
+constexpr size_t kMaxEhFrameBytes = 16 << 20;  // librustc_driver: 6 MB
+constexpr int64_t kIdleTableNanos = 60'000'000'000;
+
+struct UnwindTableCounts {
+  uint64_t built = 0;
+  uint64_t absent = 0;     // files without rules
+  uint64_t damaged = 0;    // files that could not be read or understood
+  uint64_t too_large = 0;  // files that pass a bound
+  uint64_t evicted = 0;    // tables that had to make room while they may have been in use
+};
+
+class UnwindTableCache {
+ public:
+  UnwindTableCache(UnwindMaps maps, size_t max_bytes);
+
+  // The mapping for the kernel, its table built if need be.
+  ff_mapping Resolve(const ImageMapping& mapping, int64_t now_ns);
+
+  // The table is in use at this time.
+  void Touch(uint32_t table, int64_t now_ns);
+  // Removes what was not touched for kIdleTableNanos.
+  void Sweep(int64_t now_ns);
+
+  size_t Bytes() const { return bytes_; }
+  size_t size() const { return tables_.size(); }
+  const UnwindTableCounts& counts() const { return counts_; }
+
+ private:
+  using FileId = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, mtime
+  using Digest = std::array<uint8_t, 32>;
+  struct File {
+    ElfFile elf;
+    uint32_t table = 0;  // 0: it has none
+    int64_t touched_ns = 0;
+  };
+  struct Table {
+    Digest digest{};
+    size_t bytes = 0;
+    int64_t touched_ns = 0;
+  };
+
+  Result<uint32_t> TableOf(int fd, const ElfFile& elf, int64_t now_ns);
+  Result<uint32_t> Add(std::span<const std::byte> eh_frame, uint64_t address, const Digest& digest,
+                       int64_t now_ns);
+  void CountFailure(const Status& status);
+  void Remove(uint32_t table);
+
+  const UnwindMaps maps_;
+  const size_t max_bytes_;
+  const std::shared_ptr<const MappedFile> vdso_;
+  std::map<FileId, File> files_;
+  std::unordered_map<uint32_t, Table> tables_;  // by number
+  std::map<Digest, uint32_t> numbers_;
+  uint32_t last_number_ = 0;  // never used again
+  size_t bytes_ = 0;
+  UnwindTableCounts counts_;
+};
+
+}  // namespace flamefleet::agent

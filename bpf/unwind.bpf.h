@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+// The walk up the user stack of the sampled task. For each frame: by the table of its file if there
+// is a rule for its instruction pointer, else by frame pointer, else the walk stops with a reason.
+//
+// Included by profiler.bpf.c only. The steps are global functions (not static) without arguments:
+// the verifier checks each once, not once per iteration, so depth costs no verifier time. What they
+// share is in the scratch of the CPU.
+#pragma once
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+  __uint(max_entries, FF_MAX_UNWIND_PROCESSES);
+  __type(key, struct ff_process_key);
+  __array(
+      values, struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(map_flags, BPF_F_INNER_MAP);  // each process has as many as it needs
+        __uint(max_entries, 1);
+        __type(key, u32);
+        __type(value, struct ff_mapping);
+      });
+} unwind_processes SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+  __uint(max_entries, FF_MAX_UNWIND_TABLES);
+  __type(key, u32);
+  __array(
+      values, struct {
+        __uint(type, BPF_MAP_TYPE_ARRAY);
+        __uint(map_flags, BPF_F_INNER_MAP);
+        __uint(max_entries, 1);
+        __type(key, u32);
+        __type(value, u64);
+      });
+} unwind_tables SEC(".maps");
+
+// The sample being built and the state of the walk. Too big for the BPF stack; a CPU builds one
+// sample at a time.
+struct scratch {
+  u64 ip;
+  u64 sp;
+  u64 bp;
+  u64 code;                       // an address inside the instruction that the frame is at
+  struct ff_process_key process;  // whose stack it is
+  struct ff_mapping mapping;      // the last one that was found; end is 0 before the first
+  struct ff_mapping other;        // the one before: calls go to and fro between two files
+  struct ff_unwind_rule rule;     // what find_rule found
+  // FF_MAX_UNWIND_MAPPINGS. From memory: were it a constant, the verifier would follow each of the
+  // 1024 ways that the search can take.
+  u32 max_mappings;
+  bool is_caller;  // ip is a return address: its instruction is the one before
+  struct ff_sample sample;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline struct scratch* this_scratch(void) {
+  u32 zero = 0;
+  return bpf_map_lookup_elem(&scratches, &zero);
+}
+
+static __always_inline bool holds(const struct ff_mapping* mapping, u64 address) {
+  return address >= mapping->start && address < mapping->end;
+}
+
+// Puts the mapping of s->code into s->mapping. 0 or why not.
+__attribute__((noinline)) int find_mapping(void) {
+  struct scratch* s = this_scratch();
+  if (!s) return FF_STOP_FAULT;
+  void* mappings = bpf_map_lookup_elem(&unwind_processes, &s->process);
+  if (!mappings) return FF_STOP_NOT_READY;
+  // The first mapping that starts behind the address; those behind the end of the array do.
+  u32 low = 0;
+  u32 high = s->max_mappings;
+  for (int i = 0; i <= 10 && low < high; i++) {  // 2^10 mappings
+    u32 middle = (low + high) / 2;
+    const struct ff_mapping* mapping = bpf_map_lookup_elem(mappings, &middle);
+    if (mapping && mapping->start <= s->code)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  u32 last = low - 1;
+  const struct ff_mapping* found = bpf_map_lookup_elem(mappings, &last);
+  if (!found || s->code >= found->end) return FF_STOP_NO_MAPPING;
+  s->mapping = *found;
+  return 0;
+}
+
+static __always_inline u64 word_at(void* table, u32 index) {
+  const u64* word = bpf_map_lookup_elem(table, &index);
+  return word ? *word : 0;
+}
+
+// Puts the rule for s->code into s->rule. 0 or why not.
+__attribute__((noinline)) int find_rule(void) {
+  struct scratch* s = this_scratch();
+  if (!s) return FF_STOP_FAULT;
+  void* table = bpf_map_lookup_elem(&unwind_tables, &s->mapping.table);
+  if (!table) return FF_STOP_NO_TABLE;
+  const u64 address = s->code - s->mapping.bias;
+  const u64 page = (address >> FF_UNWIND_PAGE_BITS) - word_at(table, 0);
+  const u64 counts = word_at(table, 1);
+  const u32 pages = counts;
+  if (page >= pages) return FF_STOP_NO_RULE;
+  const u32 rules = FF_UNWIND_HEADER_WORDS + pages;
+  const u32 rows = rules + (counts >> 32);
+  const u64 index = word_at(table, FF_UNWIND_HEADER_WORDS + page);
+  const u32 wanted = address & ((1 << FF_UNWIND_PAGE_BITS) - 1);
+  u32 first = index;
+  u32 count = index >> 32;
+  u32 row = 0;
+  // The last row that is not behind the address. The page's first row is for its first address.
+  for (int i = 0; i <= FF_UNWIND_PAGE_BITS; i++) {
+    const u32 half = count / 2;
+    const u32 middle = first + half;
+    const u32 candidate = word_at(table, rows + middle / 2) >> (middle % 2 * 32);
+    if ((candidate & 0xffff) <= wanted) {
+      row = candidate;
+      first = middle;
+      count -= half;
+    } else {
+      count = half;
+    }
+    if (half == 0) break;
+  }
+  const u64 rule = word_at(table, rules + (row >> 16));
+  __builtin_memcpy(&s->rule, &rule, sizeof(rule));
+  return s->rule.cfa == FF_CFA_UNKNOWN ? FF_STOP_NO_RULE : 0;
+}
+
+// The farthest that one frame may be from the next: what is beyond is not a frame pointer.
+#define MAX_FRAME_BYTES (1 << 20)
+
+// Moves to the caller by frame pointer. 0, or why the walk ends; `reason` if bp is no frame
+// pointer.
+static __always_inline int step_by_frame_pointer(struct scratch* s, int reason) {
+  const u64 bp = s->bp;
+  if (bp == 0) return FF_STOP_COMPLETE;
+  if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return reason;
+  u64 frame[2];  // the caller's frame pointer, the return address
+  if (bpf_probe_read_user(frame, sizeof(frame), (const void*)bp)) return FF_STOP_FAULT;
+  if (frame[1] == 0) return FF_STOP_COMPLETE;
+  s->ip = frame[1];
+  s->sp = bp + sizeof(frame);
+  s->bp = frame[0];
+  s->is_caller = true;
+  return 0;
+}
+
+static __always_inline int step_over_signal(struct scratch* s) {
+  // The saved registers from bp on: bp, bx, dx, ax, cx, sp, ip.
+  u64 registers[(FF_SIGNAL_IP - FF_SIGNAL_BP) / 8 + 1];
+  if (bpf_probe_read_user(registers, sizeof(registers), (const void*)(s->sp + FF_SIGNAL_BP)))
+    return FF_STOP_FAULT;
+  s->bp = registers[0];
+  s->sp = registers[(FF_SIGNAL_SP - FF_SIGNAL_BP) / 8];
+  s->ip = registers[(FF_SIGNAL_IP - FF_SIGNAL_BP) / 8];
+  s->is_caller = false;  // it was interrupted there
+  return 0;
+}
+
+// Moves to the caller by s->rule. 0, or why the walk ends.
+static __always_inline int step_by_rule(struct scratch* s) {
+  const struct ff_unwind_rule rule = s->rule;
+  u64 cfa = 0;
+  switch (rule.cfa) {
+    case FF_CFA_SP:
+      cfa = s->sp + rule.cfa_offset;
+      break;
+    case FF_CFA_BP:
+      cfa = s->bp + rule.cfa_offset;
+      break;
+    case FF_CFA_DEREF_BP:
+      if (bpf_probe_read_user(&cfa, sizeof(cfa), (const void*)(s->bp + rule.cfa_offset)))
+        return FF_STOP_FAULT;
+      break;
+    case FF_CFA_PLT:
+      cfa = s->sp + 8 + ((int)(s->ip & 15) >= rule.cfa_offset ? 8 : 0);
+      break;
+    case FF_CFA_SIGNAL:
+      return step_over_signal(s);
+    default:
+      return FF_STOP_COMPLETE;  // FF_CFA_END
+  }
+  if (cfa <= s->sp) return FF_STOP_BAD_CFA;
+  u64 return_address;
+  u64 bp = s->bp;
+  if (bpf_probe_read_user(&return_address, sizeof(return_address), (const void*)(cfa - 8)))
+    return FF_STOP_FAULT;
+  if (return_address == 0) return FF_STOP_COMPLETE;
+  if (rule.bp == FF_BP_AT_CFA || rule.bp == FF_BP_AT_BP) {
+    const u64 at = (rule.bp == FF_BP_AT_CFA ? cfa : bp) + rule.bp_offset;
+    if (bpf_probe_read_user(&bp, sizeof(bp), (const void*)at)) return FF_STOP_FAULT;
+  } else if (rule.bp == FF_BP_UNKNOWN) {
+    bp = 1;  // odd: no step by frame pointer takes it for one
+  }
+  s->ip = return_address;
+  s->sp = cfa;
+  s->bp = bp;
+  s->is_caller = true;
+  return 0;
+}
+
+// Records the frame and moves to its caller. 0: go on; else the enum ff_stop reason.
+__attribute__((noinline)) int step(void) {
+  struct scratch* s = this_scratch();
+  if (!s) return FF_STOP_FAULT;
+  struct ff_sample* sample = &s->sample;
+  sample->frames[(sample->kernel_frames + sample->user_frames) & (FF_FRAMES - 1)] = s->ip;
+  sample->user_frames++;
+
+  s->code = s->is_caller ? s->ip - 1 : s->ip;
+  int reason = 0;
+  if (!holds(&s->mapping, s->code)) {
+    const struct ff_mapping last = s->mapping;
+    s->mapping = s->other;
+    s->other = last;
+    if (!holds(&s->mapping, s->code)) reason = find_mapping();
+  }
+  if (!reason) reason = find_rule();
+  return reason ? step_by_frame_pointer(s, reason) : step_by_rule(s);
+}
+
+// From the registers in `s` outwards; fills the user part of the sample.
+static __always_inline void walk_user_stack(struct scratch* s) {
+  s->process.start_boottime = s->sample.start_boottime;
+  s->process.exec_id = s->sample.exec_id;
+  s->process.pid = s->sample.pid;
+  s->mapping.end = 0;
+  s->other.end = 0;
+  s->is_caller = false;
+  s->max_mappings = FF_MAX_UNWIND_MAPPINGS;
+  u32 stop = FF_STOP_DEPTH;
+  for (int i = 0; i < FF_MAX_USER_FRAMES; i++) {
+    const int reason = step();
+    if (reason) {
+      stop = reason;
+      break;
+    }
+  }
+  s->sample.stop = stop;
+}
