@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/pprof/index_table.h"
+#include "base/pprof/wrapping_sum.h"
 
 namespace flamefleet::pprof {
 namespace {
@@ -61,10 +62,6 @@ size_t BytesOf(const std::vector<T>& v) {
 template <typename T>
 uint32_t Size32(const std::vector<T>& v) {
   return static_cast<uint32_t>(v.size());
-}
-
-int64_t WrappingSum(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
 bool AllZero(const Profile& profile, size_t sample) {

@@ -4,6 +4,8 @@
 #include <absl/hash/hash.h>
 #include <absl/strings/string_view.h>
 
+#include "base/pprof/wrapping_sum.h"
+
 namespace flamefleet::pprof {
 namespace {
 
@@ -97,11 +99,11 @@ void Profile::Clear() {
 int64_t TotalValue(const Profile& profile, size_t value_index) {
   const size_t width = profile.sample_types.size();
   FF_CHECK(value_index < width);
-  uint64_t total = 0;  // unsigned: hostile values may wrap
+  int64_t total = 0;
   for (size_t i = value_index; i < profile.values.size(); i += width) {
-    total += static_cast<uint64_t>(profile.values[i]);
+    total = WrappingSum(total, profile.values[i]);
   }
-  return static_cast<int64_t>(total);
+  return total;
 }
 
 }  // namespace flamefleet::pprof

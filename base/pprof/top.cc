@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/pprof/wrapping_sum.h"
+
 namespace flamefleet::pprof {
 namespace {
 
@@ -64,11 +66,11 @@ Top HottestFunctions(const Profile& profile, size_t value_index, size_t limit) {
       table.ForEachFrame(profile.locations[location], [&](size_t row) {
         last_sample.resize(table.rows().size());
         TopFunction& function = table.rows()[row];
-        if (innermost) function.flat += value;
+        if (innermost) function.flat = WrappingSum(function.flat, value);
         innermost = false;
         if (last_sample[row] == i + 1) return;
         last_sample[row] = i + 1;
-        function.cum += value;
+        function.cum = WrappingSum(function.cum, value);
       });
     }
   }

@@ -46,6 +46,13 @@ TEST(Top, RecursionIsCountedOnce) {
     EXPECT_EQ(f.cum, 1) << f.name;
 }
 
+TEST(Top, SumsThatOverflowWrap) {
+  Profile profile = DecodeOrDie(ReadProfileFile("hand_cpu2.pb.gz"));
+  for (int64_t& value : profile.values)
+    value = INT64_MAX;
+  EXPECT_EQ(HottestFunctions(profile, 0, 1).total, INT64_MAX - 2);  // of three samples
+}
+
 // The rows of `go tool pprof -top`: flat flat% sum% cum cum% name. Rows of equal flat it orders by
 // name, we by cum.
 TEST(Top, AgreesWithPprof) {
