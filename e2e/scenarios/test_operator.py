@@ -9,7 +9,7 @@ from clusterlib.fleet import NAMESPACE
 from clusterlib.progress import Failure
 from scenarios.support import WINDOW_SECONDS, Scenario, apply, profiling_target
 
-OUTAGE_WINDOWS = 6  # observed in the test of the operator's absence
+OUTAGE_WINDOWS = 4  # of twice WINDOW_SECONDS each, observed from the moment the operator goes
 # Objects that the operator makes for the pool and for the managed store.
 WRITTEN = "daemonsets,deployments,services,serviceaccounts,configmaps,secrets"
 
