@@ -35,11 +35,11 @@ def _hash(*files):
     return digest.hexdigest()[:16]
 
 
-def _buildah(*argv):
+def _buildah(*argv, check=True):
     cache = paths.cache_dir()
     # overlay, as containerd here: with vfs each layer is a whole copy, and a rebuild takes half a minute, not seconds.
     return run("buildah", "--root", cache / "buildah", "--runroot", cache / "buildah-run", "--storage-driver",
-               "overlay", *argv)
+               "overlay", *argv, check=check)
 
 
 def _archive(image, key, build):
@@ -51,13 +51,14 @@ def _archive(image, key, build):
     with exclusive(paths.cache_dir() / "buildah.lock", "building images"):
         if archive.exists():
             return archive
+        _buildah("rm", "--all", check=False)  # what a build that was killed left
         with step(f"building the image {image}"):
             build()
             partial = archive.with_suffix(".partial")
             partial.unlink(missing_ok=True)
             _buildah("push", image, f"docker-archive:{partial}:{image}")
             partial.rename(archive)
-            _buildah("rmi", "--prune")
+            _buildah("rmi", "--prune", check=False)  # only to save space
         for old in folder.glob(f"{name}-*.tar"):
             if old != archive and re.fullmatch(re.escape(name) + r"-[0-9a-f]{16}\.tar", old.name):
                 old.unlink()
