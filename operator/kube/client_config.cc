@@ -22,9 +22,10 @@ std::vector<std::string> SplitPathList(const std::string& list) {
 
 Result<ClientConfig> LoadServiceAccount(const std::string& directory, const std::string& host,
                                         const std::string& port) {
+  // cpprestsdk cannot connect to a literal IPv6 address; this name leads to the same one.
   const bool ipv6 = host.find(':') != std::string::npos;
   ClientConfig config;
-  config.base_url = "https://" + (ipv6 ? "[" + host + "]" : host) + ":" + port;
+  config.base_url = "https://" + (ipv6 ? "kubernetes.default.svc" : host) + ":" + port;
   config.token_file = directory + "/token";
   FF_ASSIGN_OR_RETURN(config.tls.ca_pem, ReadFile(directory + "/ca.crt", kMaxFileBytes));
   FF_ASSIGN_OR_RETURN(config.ns, ReadFile(directory + "/namespace", kMaxFileBytes));

@@ -117,7 +117,7 @@ TEST_F(ClientConfigTest, TheFlagWinsOverTheEnvironmentAndThatOverThePod) {
                                                     {"KUBERNETES_SERVICE_PORT", "443"}};
   Result<ClientConfig> config = FindClientConfig(Sources(environment));
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->base_url, "https://[fd00::1]:443");
+  EXPECT_EQ(config->base_url, "https://kubernetes.default.svc:443");
   EXPECT_EQ(config->token_file, folder_ / "serviceaccount/token");
   EXPECT_EQ(config->tls.ca_pem, "in-cluster CA");
   EXPECT_EQ(config->ns, "flamefleet-system");
