@@ -48,6 +48,7 @@ class Operator(Scenario):
         before = self.daemon_set()["spec"]
         limits = {"cpu": "700m", "memory": "300Mi"}
         earlier = self.kubectl.get("agentpool", "default")["spec"].get("resources")
+        self.addCleanup(self.wait_rolled_out)
         self.addCleanup(self.kubectl, "patch", "agentpool", "default", "--type=merge", "-p",
                         json.dumps({"spec": {"resources": earlier}}))
         self.kubectl("patch", "agentpool", "default", "--type=merge", "-p",
@@ -89,11 +90,14 @@ class WrongThings(Scenario):
     def test_port_that_refuses_connections_is_told_in_the_status(self):
         apply(self.kubectl, profiling_target("refused", "private", [{"type": "memory", "pull": {"port": 9}}]))
         self.addCleanup(self.kubectl, "delete", "profilingtarget", "-n", "shop", "refused")
-        failing = self.eventually("the failing pod is listed",
-                                  lambda: self.target("refused").get("status", {}).get("failingPods"))
+        private = self.pod_name("private")
+
+        def refused():
+            pods = self.target("refused").get("status", {}).get("failingPods", [])
+            return [pod for pod in pods if (pod["name"], pod["reason"]) == (private, "ConnectionRefused")]
+
+        failing = self.eventually("the pod is listed as failing, with the reason", refused)
         self.assertEqual(len(failing), 1)
-        self.assertEqual(failing[0]["name"], self.pod_name("private"))
-        self.assertEqual(failing[0]["reason"], "ConnectionRefused")
         self.assertIn(":9", failing[0]["message"])
         self.assertFalse(self.fleet.condition("profilingtarget", "refused", "shop"))
 
