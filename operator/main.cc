@@ -25,7 +25,7 @@ constexpr const char* kUsage =
     "  run             run the operator until SIGTERM or SIGINT\n"
     "  create-missing  create the AgentPools and ProfilingBackends that a cluster begins with\n"
     "\n"
-    "Each command has --help.\n";
+    "Each command has --help. 'flamefleet-operator --version' says the version.\n";
 
 // What both commands share.
 struct CommonOptions {
@@ -129,6 +129,10 @@ int Main(int argc, const char* const* argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "run") return Run(argc - 2, argv + 2);
   if (command == "create-missing") return CreateMissingCommand(argc - 2, argv + 2);
+  if (command == "--version") {
+    std::puts("flamefleet-operator " FF_VERSION);
+    return 0;
+  }
   const bool help = command == "--help" || command == "help";
   std::fputs(kUsage, help ? stdout : stderr);
   return help ? 0 : kUsageError;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "base/flags.h"
 #include "base/http/server.h"
@@ -46,6 +47,10 @@ Status Serve(const StoreOptions& options, int64_t max_bytes) {
 }
 
 int Run(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::puts("flamefleet-store " FF_VERSION);
+    return 0;
+  }
   StoreOptions options;
   Flags flags("flamefleet-store --data DIR", "Keeps profiles and answers queries about them.");
   flags.Text("listen", "ADDRESS", "where to serve HTTP; there is no authentication",
