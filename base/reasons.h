@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reasons: why a profile is not collected or not delivered. The one list: agents send them, the operator puts them in
-// status, metrics use them as label values. A reason is CamelCase, never renamed; its text says what to do.
+// The reasons: why a profile is not collected or not delivered. The one list: agents send them, the
+// operator puts them in status, metrics use them as label values. A reason is CamelCase, never
+// renamed; its text says what to do.
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@ struct Reason {
 
 namespace reasons {
 
-// X(constant, meaning)
+// X(constant, meaning), a line each however long
+// clang-format off
 #define FF_REASONS(X)                                                                                              \
   /* decided by the operator from annotations, targets and pods */                                                 \
   X(InvalidAnnotation, "An annotation of the pod has a value that is not allowed; the message names key and value.") \
@@ -47,6 +49,7 @@ namespace reasons {
   X(QueueFull, "The queue of undelivered profiles was full and the oldest had to go; look at the backend.")        \
   X(AgentStopped, "The agent was stopped before the backend took the profile.")                                    \
   X(SamplingUnavailable, "eBPF sampling does not run on this node; the node's problems say why.")
+// clang-format on
 
 #define FF_REASON_CONSTANT(name, meaning) inline constexpr std::string_view k##name = #name;
 FF_REASONS(FF_REASON_CONSTANT)
