@@ -21,10 +21,10 @@
 #include <stop_token>
 #include <string>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status.h"
-#include "operator/kube/backoff.h"
 #include "operator/kube/object_sink.h"
 #include "operator/kube/rest_client.h"
 
