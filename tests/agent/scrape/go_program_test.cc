@@ -154,19 +154,25 @@ TEST_F(GoProgramTest, ACpuProfileNamesTheFunctionAndGoToolPprofReadsIt) {
 }
 
 TEST_F(GoProgramTest, ASecondCpuProfileAtOnceIsInUse) {
-  std::jthread first([this] { Get(ProfileType::kCpu, "/debug/pprof/profile"); });
   const FetchOptions options = {.address = "127.0.0.1",
                                 .port = port_,
                                 .target = "/debug/pprof/profile?seconds=1",
                                 .timeout = std::chrono::seconds(30)};
-  // Either of the two may come first.
-  bool in_use = false;
-  for (int i = 0; i < 50 && !in_use; ++i) {
+  const auto is_refused = [&options] {
     const auto response = Fetch(options, {});
-    ASSERT_TRUE(response.ok()) << response.status();
-    in_use = response->status != 200 && FailureOfAnswer(*response).reason == "ProfilingInUse";
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() && response->status != 200 &&
+           FailureOfAnswer(*response).reason == "ProfilingInUse";
+  };
+  // Either of the two may come first; on a busy machine they may miss each other.
+  constexpr int kMaxRounds = 20;
+  bool first_refused = false;
+  bool second_refused = false;
+  for (int i = 0; i < kMaxRounds && !first_refused && !second_refused; ++i) {
+    std::jthread first([&] { first_refused = is_refused(); });
+    second_refused = is_refused();
   }
-  EXPECT_TRUE(in_use);
+  EXPECT_NE(first_refused, second_refused);
 }
 
 }  // namespace
