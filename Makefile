@@ -60,3 +60,21 @@ image: programs ## Build our image and the workloads' and import them into the r
 
 programs: deps configure
 	cmake --build --preset release -j $(JOBS) --target flamefleet-operator flamefleet-agent flamefleet-store
+
+##@ Measure, and what takes longer
+.PHONY: bench soak
+SOAK_SECONDS ?= 600
+
+bench: deps ## Measure encoder, compressor, ring, unwinding, an agent minute beside perf (root)
+	cmake --preset release -DFF_BENCH=ON
+	cmake --build --preset release -j $(JOBS)
+	for bench in profile_bench ring_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
+	tests/bench/agent_minute
+
+soak: deps ## Fuzz every parser for SOAK_SECONDS (600) each
+	CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DFF_FUZZ=ON -DFF_SANITIZE=address,undefined
+	cmake --build build/fuzz -j $(JOBS) --target fuzz
+	for corpus in tests/fuzz/corpus/*; do \
+	  name=$$(basename $$corpus) && mkdir -p build/fuzz/corpus/$$name && \
+	  build/fuzz/bin/$${name}_fuzz -max_total_time=$(SOAK_SECONDS) build/fuzz/corpus/$$name $$corpus || exit 1; \
+	done
