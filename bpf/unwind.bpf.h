@@ -142,11 +142,13 @@ __attribute__((noinline)) int find_rule(void) {
 // pointer.
 static __always_inline int step_by_frame_pointer(struct scratch* s, int reason) {
   const u64 bp = s->bp;
-  if (bp == 0) return FF_STOP_COMPLETE;
+  // Before the tables are there, nothing tells the outermost frame from a register that is 0.
+  const int end = reason == FF_STOP_NOT_READY ? reason : FF_STOP_COMPLETE;
+  if (bp == 0) return end;
   if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return reason;
   u64 frame[2];  // the caller's frame pointer, the return address
   if (bpf_probe_read_user(frame, sizeof(frame), (const void*)bp)) return FF_STOP_FAULT;
-  if (frame[1] == 0) return FF_STOP_COMPLETE;
+  if (frame[1] == 0) return end;
   s->ip = frame[1];
   s->sp = bp + sizeof(frame);
   s->bp = frame[0];
