@@ -19,6 +19,8 @@ inline constexpr Resource kPods{"Pod", "v1", "pods"};
 inline constexpr Resource kServices{"Service", "v1", "services"};
 inline constexpr Resource kDaemonSets{"DaemonSet", "apps/v1", "daemonsets"};
 inline constexpr Resource kDeployments{"Deployment", "apps/v1", "deployments"};
+inline constexpr Resource kLeases{"Lease", "coordination.k8s.io/v1", "leases"};
+inline constexpr Resource kEvents{"Event", "events.k8s.io/v1", "events"};
 inline constexpr Resource kProfilingTargets{"ProfilingTarget", "flamefleet.dev/v1alpha1",
                                             "profilingtargets"};
 inline constexpr Resource kProfilingBackends{"ProfilingBackend", "flamefleet.dev/v1alpha1",

@@ -13,7 +13,7 @@ namespace {
 // The error body of a refused list or watch: a Status, never large.
 constexpr size_t kMaxErrorBodyBytes = 64 << 10;
 
-constexpr std::array kMethods = {"GET", "PATCH", "DELETE"};
+constexpr std::array kMethods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 // Label values of rest_client_requests_total; whatever else an API server may say is "other", no
 // answer at all is "<error>" as in client-go.
 constexpr std::array kCodes = {"200", "201", "400", "401", "403", "404",   "409",    "410",
@@ -68,17 +68,20 @@ struct RestClient::Counters {
 };
 
 Result<std::unique_ptr<RestClient>> RestClient::Create(const ClientConfig& config,
-                                                       const Clock& clock, Metrics& metrics) {
-  HttpClientOptions options;
-  options.base_url = config.base_url;
-  options.tls = config.tls;
-  FF_ASSIGN_OR_RETURN(std::unique_ptr<HttpClient> http, HttpClient::Create(options));
-  return std::unique_ptr<RestClient>(new RestClient(config, std::move(http), clock, metrics));
+                                                       const Clock& clock, Metrics& metrics,
+                                                       RestClientOptions options) {
+  HttpClientOptions http_options;
+  http_options.base_url = config.base_url;
+  http_options.tls = config.tls;
+  FF_ASSIGN_OR_RETURN(std::unique_ptr<HttpClient> http, HttpClient::Create(http_options));
+  return std::unique_ptr<RestClient>(
+      new RestClient(config, std::move(http), clock, metrics, std::move(options)));
 }
 
 RestClient::RestClient(const ClientConfig& config, std::unique_ptr<HttpClient> http,
-                       const Clock& clock, Metrics& metrics)
-    : path_prefix_(config.path_prefix),
+                       const Clock& clock, Metrics& metrics, RestClientOptions options)
+    : options_(std::move(options)),
+      path_prefix_(config.path_prefix),
       http_(std::move(http)),
       clock_(clock),
       token_(config.token, config.token_file, clock),
@@ -93,7 +96,7 @@ Result<HttpRequest> RestClient::NewRequest(const std::string& method,
   request.target = path_prefix_ + path_and_query;
   request.headers = {{"Accept", "application/json"},
                      {"User-Agent", "flamefleet-operator/" FF_VERSION}};
-  request.idle_timeout = request.total_timeout = kWriteTimeout;
+  request.idle_timeout = request.total_timeout = options_.timeout;
   FF_ASSIGN_OR_RETURN(const std::string token, token_.Token());
   if (!token.empty()) request.headers["Authorization"] = "Bearer " + token;
   return request;
@@ -109,6 +112,11 @@ RestClient::StreamResult RestClient::Judge(const HttpResponse& response,
 
 RestClient::Answer RestClient::CallOnce(const HttpRequest& request, const std::string& operation,
                                         const std::stop_token& stop) {
+  if (options_.may_write && request.method != "GET") {
+    if (const Status allowed = options_.may_write(); !allowed.ok()) {
+      return {{Annotate(allowed, operation), {}}, {}};
+    }
+  }
   const int64_t started_ns = clock_.MonotonicNanos();
   Result<HttpResponse> response = http_->Send(request, stop);
   counters_->Count(request.method, response);
@@ -125,7 +133,7 @@ Result<std::string> RestClient::Call(HttpRequest request, const std::string& ope
     Answer answer = CallOnce(request, operation, stop);
     if (answer.result.status.ok()) return std::move(answer.body);
     const auto& error = answer.result.api_error;
-    if (tries == kMaxTries || !error || !AsksToRetry(*error)) return answer.result.status;
+    if (tries >= options_.max_tries || !error || !AsksToRetry(*error)) return answer.result.status;
     const auto wait = std::min<std::chrono::seconds>(*error->retry_after, kMaxRetryAfter);
     if (WaitForStop(stop, wait)) return CancelledError(operation + ": stopped");
     counters_->retries.Increment();
@@ -136,6 +144,24 @@ Result<std::string> RestClient::Get(const Resource& resource, const std::string&
                                     const std::string& name, const std::stop_token& stop) {
   FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("GET", ObjectPath(resource, ns, name)));
   return Call(std::move(request), Describe("get", resource, ns, name), stop);
+}
+
+Result<std::string> RestClient::CreateObject(const Resource& resource, const std::string& ns,
+                                             const std::string& name, const std::string& body,
+                                             const std::stop_token& stop) {
+  FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("POST", CollectionPath(resource, ns)));
+  request.headers["Content-Type"] = "application/json";
+  request.body = body;
+  return Call(std::move(request), Describe("create", resource, ns, name), stop);
+}
+
+Result<std::string> RestClient::ReplaceObject(const Resource& resource, const std::string& ns,
+                                              const std::string& name, const std::string& body,
+                                              const std::stop_token& stop) {
+  FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("PUT", ObjectPath(resource, ns, name)));
+  request.headers["Content-Type"] = "application/json";
+  request.body = body;
+  return Call(std::move(request), Describe("replace", resource, ns, name), stop);
 }
 
 Result<std::string> RestClient::Apply(const ApplyRequest& apply, const std::stop_token& stop) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RestClient: requests to the API server, authenticated, counted, and with its errors decoded.
 //
-// Thread: any; calls block. Units: see HttpClient. Bounds: kWriteTimeout for a whole call;
-// kMaxTries for one that the server puts off with Retry-After (429, 5xx), each wait at most
+// Thread: any; calls block. Units: see HttpClient. Bounds: RestClientOptions::timeout for a whole
+// call; max_tries for one that the server puts off with Retry-After (429, 5xx), each wait at most
 // kMaxRetryAfter. Errors: those of ApiError::ToStatus, and kUnavailable, kDeadlineExceeded,
-// kCancelled of the connection.
+// kCancelled of the connection; that of may_write.
 #pragma once
 
 #include <chrono>
@@ -36,14 +36,21 @@ struct ApplyRequest {
   bool status = false;  // through the status subresource
 };
 
+struct RestClientOptions {
+  std::chrono::milliseconds timeout{30'000};
+  int max_tries = 4;
+  // Asked right before a request that changes something is sent, each time that it is; an error
+  // becomes the result of the call. Empty: always allowed.
+  std::function<Status()> may_write;
+};
+
 class RestClient {
  public:
-  static constexpr std::chrono::seconds kWriteTimeout{30};
-  static constexpr int kMaxTries = 4;
   static constexpr std::chrono::seconds kMaxRetryAfter{10};
 
   static Result<std::unique_ptr<RestClient>> Create(const ClientConfig& config, const Clock& clock,
-                                                    Metrics& metrics);
+                                                    Metrics& metrics,
+                                                    RestClientOptions options = {});
   ~RestClient();
   RestClient(const RestClient&) = delete;
   RestClient& operator=(const RestClient&) = delete;
@@ -51,6 +58,16 @@ class RestClient {
   // The object's JSON.
   Result<std::string> Get(const Resource& resource, const std::string& ns, const std::string& name,
                           const std::stop_token& stop = {});
+
+  // Creates `body`, whose name is `name`: kAlreadyExists when there is one. Replaces the object by
+  // `body`: kAborted when metadata.resourceVersion of `body` is not its version any more. Both
+  // return the resulting object's JSON.
+  Result<std::string> CreateObject(const Resource& resource, const std::string& ns,
+                                   const std::string& name, const std::string& body,
+                                   const std::stop_token& stop = {});
+  Result<std::string> ReplaceObject(const Resource& resource, const std::string& ns,
+                                    const std::string& name, const std::string& body,
+                                    const std::stop_token& stop = {});
 
   // Server-side apply, forced; the resulting object's JSON. What is equal already is not written.
   Result<std::string> Apply(const ApplyRequest& request, const std::stop_token& stop = {});
@@ -81,7 +98,7 @@ class RestClient {
   struct Counters;
 
   RestClient(const ClientConfig& config, std::unique_ptr<HttpClient> http, const Clock& clock,
-             Metrics& metrics);
+             Metrics& metrics, RestClientOptions options);
   Result<HttpRequest> NewRequest(const std::string& method, const std::string& path_and_query);
   Answer CallOnce(const HttpRequest& request, const std::string& operation,
                   const std::stop_token& stop);
@@ -89,6 +106,7 @@ class RestClient {
                            const std::stop_token& stop);
   StreamResult Judge(const HttpResponse& response, const std::string& operation);
 
+  const RestClientOptions options_;
   const std::string path_prefix_;
   const std::unique_ptr<HttpClient> http_;
   const Clock& clock_;

@@ -23,13 +23,17 @@ class RestClientTest : public testing::Test {
         options, [this](const HttpServerRequest& request) { return Handle(request); });
     FF_CHECK(server.ok());
     server_ = *std::move(server);
+    client_ = NewClient({});
+  }
+
+  std::unique_ptr<RestClient> NewClient(RestClientOptions options) {
     ClientConfig config;
     config.base_url = "http://127.0.0.1:" + std::to_string(server_->port());
     config.path_prefix = "/prefix";
     config.token = "secret";
-    auto client = RestClient::Create(config, clock_, metrics_);
+    auto client = RestClient::Create(config, clock_, metrics_, std::move(options));
     FF_CHECK(client.ok());
-    client_ = *std::move(client);
+    return *std::move(client);
   }
 
   HttpServerResponse Handle(const HttpServerRequest& request) {
@@ -75,6 +79,45 @@ TEST_F(RestClientTest, AnApplyIsAForcedPatchWithItsFieldManager) {
   EXPECT_EQ(request.Header("authorization"), "Bearer secret");
 }
 
+TEST_F(RestClientTest, ObjectsAreCreatedInTheirCollectionAndReplacedAtTheirName) {
+  WillAnswer(201, "{}");
+  WillAnswer(409, R"({"kind":"Status","reason":"Conflict"})");
+  EXPECT_TRUE(client_->CreateObject(kLeases, "ns", "l", "{\"a\":1}").ok());
+  EXPECT_EQ(client_->ReplaceObject(kLeases, "ns", "l", "{}").status().code(), StatusCode::kAborted);
+  const std::string leases = "/prefix/apis/coordination.k8s.io/v1/namespaces/ns/leases";
+  EXPECT_EQ(Requests().at(0).method, "POST");
+  EXPECT_EQ(Requests().at(0).path, leases);
+  EXPECT_EQ(Requests().at(0).body, "{\"a\":1}");
+  EXPECT_EQ(Requests().at(1).method, "PUT");
+  EXPECT_EQ(Requests().at(1).path, leases + "/l");
+}
+
+TEST_F(RestClientTest, WhoMayNotWriteSendsNothingButReads) {
+  bool may_write = true;
+  RestClientOptions options;
+  options.may_write = [&] { return may_write ? OkStatus() : AbortedError("not the leader"); };
+  const auto client = NewClient(options);
+  WillAnswer(200, "{}");
+  EXPECT_TRUE(client->Delete(kPods, "ns", "p").ok());
+  may_write = false;
+  EXPECT_EQ(client->Delete(kPods, "ns", "p").code(), StatusCode::kAborted);
+  EXPECT_EQ(client->CreateObject(kPods, "ns", "p", "{}").status().code(), StatusCode::kAborted);
+  EXPECT_EQ(client->Apply({kPods, "ns", "p", "mine", "{}", false}).status().code(),
+            StatusCode::kAborted);
+  EXPECT_EQ(Requests().size(), 1U);
+  WillAnswer(200, "{}");
+  EXPECT_TRUE(client->Get(kPods, "ns", "p").ok());
+}
+
+TEST_F(RestClientTest, WhoLosesTheRightDuringAWaitDoesNotSendAgain) {
+  int asked = 0;
+  RestClientOptions options;
+  options.may_write = [&] { return ++asked == 1 ? OkStatus() : AbortedError("not the leader"); };
+  WillAnswer(429, "{}", "0");
+  EXPECT_EQ(NewClient(options)->Delete(kPods, "ns", "p").code(), StatusCode::kAborted);
+  EXPECT_EQ(Requests().size(), 1U);
+}
+
 TEST_F(RestClientTest, WhatTheServerPutsOffIsSentAgain) {
   WillAnswer(429, "{}", "0");
   WillAnswer(503, "{}", "0");
@@ -92,10 +135,11 @@ TEST_F(RestClientTest, AnErrorWithoutRetryAfterIsTheCallersToRetry) {
 }
 
 TEST_F(RestClientTest, PuttingOffHasAnEnd) {
-  for (int i = 0; i < RestClient::kMaxTries + 1; ++i)
+  const int max_tries = RestClientOptions().max_tries;
+  for (int i = 0; i < max_tries + 1; ++i)
     WillAnswer(429, "{}", "0");
   EXPECT_EQ(client_->Get(kPods, "ns", "p").status().code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(Requests().size(), static_cast<size_t>(RestClient::kMaxTries));
+  EXPECT_EQ(Requests().size(), static_cast<size_t>(max_tries));
 }
 
 TEST_F(RestClientTest, AWaitEndsWhenStopIsRequested) {
