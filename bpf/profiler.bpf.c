@@ -52,10 +52,14 @@ static __always_inline void count(u32 which) {
   if (counter) (*counter)++;
 }
 
+static __always_inline bool is_user_mode(const struct bpf_perf_event_data* ctx) {
+  return (ctx->regs.cs & 3) == 3;
+}
+
 // Fills ip, sp and bp with the user registers of the current task. False when there are none.
 static __always_inline bool read_user_registers(struct bpf_perf_event_data* ctx,
                                                 struct scratch* s) {
-  if ((ctx->regs.cs & 3) == 3) {  // interrupted in user mode
+  if (is_user_mode(ctx)) {
     s->ip = ctx->regs.rip;
     s->sp = ctx->regs.rsp;
     s->bp = ctx->regs.rbp;
@@ -163,7 +167,8 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   BPF_CORE_READ_STR_INTO(&sample->comm, leader, comm);
 
   const long kernel_bytes =
-      bpf_get_stack(ctx, sample->frames, FF_MAX_KERNEL_FRAMES * sizeof(u64), 0);
+      is_user_mode(ctx) ? 0
+                        : bpf_get_stack(ctx, sample->frames, FF_MAX_KERNEL_FRAMES * sizeof(u64), 0);
   sample->kernel_frames = kernel_bytes > 0 ? kernel_bytes / sizeof(u64) : 0;
 
   sample->stop = FF_STOP_NONE;

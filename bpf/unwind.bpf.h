@@ -35,6 +35,19 @@ struct {
       });
 } unwind_tables SEC(".maps");
 
+// For struct ff_mapping's table, here only: there is no mapping. Tables are numbered from 1.
+#define TABLE_UNMAPPED 0xffffffff
+
+// A rule that was found before. Stacks of one program are mostly the same callers, and a table
+// costs a cache miss for each step of the search. It cannot be wrong: tables never change, their
+// numbers are never used again.
+struct cached_rule {
+  u32 table;    // 0: there is none here
+  u32 address;  // as the file gives it
+  struct ff_unwind_rule rule;
+};
+#define CACHED_RULE_BITS 10  // 16 KiB per CPU
+
 // The sample being built and the state of the walk. Too big for the BPF stack; a CPU builds one
 // sample at a time.
 struct scratch {
@@ -51,6 +64,7 @@ struct scratch {
   u32 max_mappings;
   bool is_caller;  // ip is a return address: its instruction is the one before
   struct ff_sample sample;
+  struct cached_rule rules[1 << CACHED_RULE_BITS];
 };
 
 struct {
@@ -69,7 +83,8 @@ static __always_inline bool holds(const struct ff_mapping* mapping, u64 address)
   return address >= mapping->start && address < mapping->end;
 }
 
-// Puts the mapping of s->code into s->mapping. 0 or why not.
+// Puts the mapping of s->code into s->mapping; where there is none, what lies between two, with the
+// table TABLE_UNMAPPED: code made at run time has many frames there. 0 or why not.
 __attribute__((noinline)) int find_mapping(void) {
   struct scratch* s = this_scratch();
   if (!s) return FF_STOP_FAULT;
@@ -88,8 +103,14 @@ __attribute__((noinline)) int find_mapping(void) {
   }
   u32 last = low - 1;
   const struct ff_mapping* found = bpf_map_lookup_elem(mappings, &last);
-  if (!found || s->code >= found->end) return FF_STOP_NO_MAPPING;
-  s->mapping = *found;
+  if (found && s->code < found->end) {
+    s->mapping = *found;
+    return 0;
+  }
+  const struct ff_mapping* next = bpf_map_lookup_elem(mappings, &low);
+  s->mapping.start = found ? found->end : 0;
+  s->mapping.end = next ? next->start : ~0ull;
+  s->mapping.table = TABLE_UNMAPPED;
   return 0;
 }
 
@@ -98,8 +119,8 @@ static __always_inline u64 word_at(void* table, u32 index) {
   return word ? *word : 0;
 }
 
-// Puts the rule for s->code into s->rule. 0 or why not.
-__attribute__((noinline)) int find_rule(void) {
+// Puts the rule for s->code into s->rule, by a search in the table. 0 or why not.
+__attribute__((noinline)) int search_rule(void) {
   struct scratch* s = this_scratch();
   if (!s) return FF_STOP_FAULT;
   void* table = bpf_map_lookup_elem(&unwind_tables, &s->mapping.table);
@@ -133,6 +154,28 @@ __attribute__((noinline)) int find_rule(void) {
   const u64 rule = word_at(table, rules + (row >> 16));
   __builtin_memcpy(&s->rule, &rule, sizeof(rule));
   return s->rule.cfa == FF_CFA_UNKNOWN ? FF_STOP_NO_RULE : 0;
+}
+
+// The same, from what was found before if it is still there.
+static __always_inline int find_rule(struct scratch* s) {
+  const u32 table = s->mapping.table;
+  const u64 address = s->code - s->mapping.bias;
+  if (table == 0) return FF_STOP_NO_TABLE;
+  if (table == TABLE_UNMAPPED) return FF_STOP_NO_MAPPING;
+  if (address >> 32) return search_rule();
+  const u64 key = address | (u64)table << 32;
+  const u32 slot = key * 0x9e3779b97f4a7c15 >> (64 - CACHED_RULE_BITS);
+  struct cached_rule* cached = &s->rules[slot & ((1 << CACHED_RULE_BITS) - 1)];
+  if (cached->table == table && cached->address == (u32)address) {
+    s->rule = cached->rule;
+    return 0;
+  }
+  const int reason = search_rule();
+  if (reason) return reason;
+  cached->table = table;
+  cached->address = address;
+  cached->rule = s->rule;
+  return 0;
 }
 
 // The farthest that one frame may be from the next: what is beyond is not a frame pointer.
@@ -192,12 +235,18 @@ static __always_inline int step_by_rule(struct scratch* s) {
       return FF_STOP_COMPLETE;  // FF_CFA_END
   }
   if (cfa <= s->sp) return FF_STOP_BAD_CFA;
-  u64 return_address;
+  // Where functions push the frame pointer, if they do, and the return address above it.
+  u64 frame[2];
   u64 bp = s->bp;
-  if (bpf_probe_read_user(&return_address, sizeof(return_address), (const void*)(cfa - 8)))
+  const bool is_pair = rule.bp == FF_BP_AT_CFA && rule.bp_offset == -(int)sizeof(frame);
+  if (is_pair ? bpf_probe_read_user(frame, sizeof(frame), (const void*)(cfa - sizeof(frame)))
+              : bpf_probe_read_user(&frame[1], sizeof(frame[1]), (const void*)(cfa - 8)))
     return FF_STOP_FAULT;
+  const u64 return_address = frame[1];
   if (return_address == 0) return FF_STOP_COMPLETE;
-  if (rule.bp == FF_BP_AT_CFA || rule.bp == FF_BP_AT_BP) {
+  if (is_pair) {
+    bp = frame[0];
+  } else if (rule.bp == FF_BP_AT_CFA || rule.bp == FF_BP_AT_BP) {
     const u64 at = (rule.bp == FF_BP_AT_CFA ? cfa : bp) + rule.bp_offset;
     if (bpf_probe_read_user(&bp, sizeof(bp), (const void*)at)) return FF_STOP_FAULT;
   } else if (rule.bp == FF_BP_UNKNOWN) {
@@ -226,7 +275,7 @@ __attribute__((noinline)) int step(void) {
     s->other = last;
     if (!holds(&s->mapping, s->code)) reason = find_mapping();
   }
-  if (!reason) reason = find_rule();
+  if (!reason) reason = find_rule(s);
   return reason ? step_by_frame_pointer(s, reason) : step_by_rule(s);
 }
 
