@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`e2e/cluster apiserver`: etcd and kube-apiserver alone, for tests of the operator. Many may run side by side."""
+"""`e2e/cluster apiserver`: etcd and kube-apiserver alone, for tests of the operator, if wanted with
+kube-controller-manager. Many may run side by side."""
 
 import os
 import select
@@ -23,10 +24,10 @@ FLAGS = [
 WATCH_SECONDS = 1
 
 
-def serve(folder, extra_flags, stop_on_eof):
+def serve(folder, extra_flags, stop_on_eof, controllers=False):
     """Starts the pair in `folder`, prints the path of the kubeconfig, and runs until told to stop.
 
-    `folder` then also has a `kubectl` of the server's version.
+    `folder` then also has a `kubectl` of the server's version. With `controllers` kube-controller-manager runs too.
     """
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,6 +44,8 @@ def serve(folder, extra_flags, stop_on_eof):
         # The kernel kills both when this process ends in whatever way: a killed test leaves nothing running.
         plane = ControlPlane(folder, programs, processes, endpoints, die_with_parent=True)
         plane.start_api_server([*FLAGS, *extra_flags])
+        if controllers:
+            plane.start_controller_manager(["--secure-port=0"])  # nobody asks it anything
         print(plane.certificates.file("admin.kubeconfig"), flush=True)
         while True:
             processes.check_alive()

@@ -25,6 +25,7 @@ def _parser():
                               "path of a kubeconfig when ready, runs until SIGTERM or SIGINT; DIR/kubectl is a kubectl")
     api.add_argument("--dir", type=Path, required=True, help="an empty folder for all its files")
     api.add_argument("--flag", action="append", default=[], help="an extra flag of kube-apiserver; repeatable")
+    api.add_argument("--controllers", action="store_true", help="run kube-controller-manager, too")
     api.add_argument("--stop-on-eof", action="store_true", help="stop when stdin ends, too")
     return parser
 
@@ -51,7 +52,7 @@ def _run(arguments):
             for name, value in cluster.environment().items():
                 print(f"export {name}='{value}'")
         case "apiserver":
-            apiserver.serve(arguments.dir, arguments.flag, arguments.stop_on_eof)
+            apiserver.serve(arguments.dir, arguments.flag, arguments.stop_on_eof, arguments.controllers)
 
 
 def main():

@@ -59,12 +59,16 @@ class ControlPlane:
         return kubectl
 
     def start_controllers(self):
+        """Starts kube-controller-manager and kube-scheduler."""
+        self.start_controller_manager()
+        self._start("kube-scheduler", f"--kubeconfig={self._controller_credentials('kube-scheduler')}",
+                    f"--cert-dir={self._state / 'kube-scheduler'}",
+                    "--bind-address=127.0.0.1", "--leader-elect=false")
+
+    def start_controller_manager(self, extra_flags=()):
         file = self.certificates.file
-        for name in ("kube-controller-manager", "kube-scheduler"):
-            self.certificates.issue(name, f"system:{name}")
-            self.certificates.kubeconfig(name, self.server, name)
         self._start("kube-controller-manager",
-                    f"--kubeconfig={file('kube-controller-manager.kubeconfig')}",
+                    f"--kubeconfig={self._controller_credentials('kube-controller-manager')}",
                     f"--service-account-private-key-file={file('service-account.key')}",
                     f"--root-ca-file={file('ca.crt')}",
                     f"--cluster-signing-cert-file={file('ca.crt')}",
@@ -72,11 +76,11 @@ class ControlPlane:
                     f"--cert-dir={self._state / 'kube-controller-manager'}",
                     "--bind-address=127.0.0.1", "--use-service-account-credentials", "--leader-elect=false",
                     # Minutes by default; a test that loses a node should not wait for that.
-                    "--node-monitor-grace-period=20s")
-        self._start("kube-scheduler",
-                    f"--kubeconfig={file('kube-scheduler.kubeconfig')}",
-                    f"--cert-dir={self._state / 'kube-scheduler'}",
-                    "--bind-address=127.0.0.1", "--leader-elect=false")
+                    "--node-monitor-grace-period=20s", *extra_flags)
+
+    def _controller_credentials(self, name):
+        self.certificates.issue(name, f"system:{name}")
+        return self.certificates.kubeconfig(name, self.server, name)
 
     def _start(self, name, *flags):
         return self._processes.start(name, [self._binaries / name, *flags], die_with_parent=self._die_with_parent)

@@ -56,6 +56,10 @@ class Config(unittest.TestCase):
             self.assertNotIn("NonStructuralSchema", conditions)
             self.assertEqual(conditions["NamesAccepted"]["status"], "True")
 
+    def test_client_side_apply_can_hold_each_crd(self):
+        for path in (ROOT / "crds").glob("*.yaml"):
+            self.assertLess(path.stat().st_size, 262144, path.name)  # kubectl keeps all of it in an annotation
+
     def test_every_field_is_described_and_bounded(self):
         for crd in self.crds():
             schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -83,7 +87,8 @@ class Config(unittest.TestCase):
         self.assertEqual([line for line in result.stdout.splitlines() if not line.endswith(" unchanged")], [])
 
     def test_starter_objects_and_samples_are_valid(self):
-        for path in [*CONFIG.glob("starter/agentpool.yaml"), *CONFIG.glob("starter/profilingbackend.yaml"), *CONFIG.glob("samples/*.yaml")]:
+        for path in [*CONFIG.glob("starter/agentpool.yaml"), *CONFIG.glob("starter/profilingbackend.yaml"), *CONFIG.glob("samples/*.yaml"),
+                     *CONFIG.glob("network-policy/policies.yaml")]:
             with self.subTest(path.name):
                 result = self.kubectl("create", "--dry-run=server", "-f", str(path))
                 self.assertEqual(result.returncode, 0, result.stdout)
