@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 // The sampling program: runs on every tick of a per-CPU cpu-clock perf event and writes one record
-// per wanted sample.
+// per wanted sample. Beside it, two that tell when a wanted process ends.
 //
 // No wake-ups: the agent drains the ring on a timer. Everything that is skipped or lost is counted
 // (enum ff_counter). Everything that is written to user space is in profiler.h.
@@ -128,6 +128,15 @@ static __always_inline void report_cgroup(u64 id, struct kernfs_node* node) {
   bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
+// What take_sample decided about the process before, if it did.
+static __always_inline bool was_wanted(struct task_struct* task, u32 pid) {
+  if (config.scope == FF_SCOPE_HOST) return true;
+  if (config.scope == FF_SCOPE_PIDS) return bpf_map_lookup_elem(&pids, &pid) != NULL;
+  const u64 cgroup_id = BPF_CORE_READ(cgroup_directory(task), id);
+  const u32* verdict = bpf_map_lookup_elem(&cgroups, &cgroup_id);
+  return verdict && *verdict == FF_CGROUP_WANTED;
+}
+
 static __always_inline bool is_wanted(struct task_struct* task, u32 pid, u64* cgroup_id) {
   if (config.scope == FF_SCOPE_HOST) return true;
   if (config.scope == FF_SCOPE_PIDS) return bpf_map_lookup_elem(&pids, &pid) != NULL;
@@ -172,7 +181,10 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   sample->kernel_frames = kernel_bytes > 0 ? kernel_bytes / sizeof(u64) : 0;
 
   sample->stop = FF_STOP_NONE;
-  if (!sample->flags && BPF_CORE_READ(task, mm)) {
+  struct mm_struct* mm = BPF_CORE_READ(task, mm);
+  sample->code_pages = 0;
+  if (!sample->flags && mm) {
+    sample->code_pages = BPF_CORE_READ(mm, exec_vm);
     if (read_user_registers(ctx, s))
       walk_user_stack(s);
     else
@@ -187,5 +199,40 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   }
   count(FF_COUNT_SENT);
   if (sample->stop < FF_STOPS) count(FF_COUNT_STOP + sample->stop);
+  return 0;
+}
+
+// `exec_id` of the address space that has ended.
+static __always_inline void report_ended(struct task_struct* task, u64 exec_id) {
+  const u32 pid = BPF_CORE_READ(task, tgid);
+  if (!was_wanted(task, pid)) return;
+  struct ff_ended_record* record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+  if (!record) {
+    count(FF_COUNT_ENDED_RING_FULL);
+    return;
+  }
+  record->kind = FF_RECORD_ENDED;
+  record->reserved = 0;
+  record->process.start_boottime = BPF_CORE_READ(task, group_leader, start_boottime);
+  record->process.exec_id = exec_id;
+  record->process.pid = pid;
+  record->process.reserved = 0;
+  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+// Raw ones: no tracefs is needed, and no format of it can change.
+SEC("raw_tp/sched_process_exit")
+int on_exit(struct bpf_raw_tracepoint_args* ctx) {
+  struct task_struct* task = (struct task_struct*)ctx->args[0];
+  if (BPF_CORE_READ(task, flags) & PF_KTHREAD) return 0;
+  if (BPF_CORE_READ(task, signal, live.counter) > 0) return 0;  // other threads go on
+  report_ended(task, BPF_CORE_READ(task, group_leader, self_exec_id));
+  return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int on_exec(struct bpf_raw_tracepoint_args* ctx) {
+  struct task_struct* task = (struct task_struct*)ctx->args[0];
+  report_ended(task, BPF_CORE_READ(task, self_exec_id) - 1);
   return 0;
 }

@@ -58,7 +58,8 @@ enum ff_counter {
   FF_COUNT_RING_FULL = 2,         // samples lost: no room in the ring
   FF_COUNT_CGROUP_PENDING = 3,    // samples skipped: verdict of the cgroup not known yet
   FF_COUNT_CGROUP_RING_FULL = 4,  // cgroup reports lost: no room; made again with the next sample
-  FF_COUNT_STOP = 5,  // + r: samples sent whose user stack ended for the reason r (enum ff_stop)
+  FF_COUNT_ENDED_RING_FULL = 5,   // reports of ended processes lost: no room
+  FF_COUNT_STOP = 6,  // + r: samples sent whose user stack ended for the reason r (enum ff_stop)
   FF_COUNTERS = 16,
 };
 
@@ -84,6 +85,7 @@ FF_STATIC_ASSERT((int)FF_COUNT_STOP + (int)FF_STOPS <= (int)FF_COUNTERS, "counte
 enum ff_record_kind {
   FF_RECORD_SAMPLE = 1,
   FF_RECORD_CGROUP = 2,
+  FF_RECORD_ENDED = 3,
 };
 
 enum ff_sample_flags {
@@ -104,11 +106,13 @@ struct ff_sample {
                           // /proc/PID/stat has it in 10 ms ticks
   ff_u64 exec_id;  // changes with each exec of the process: with the two above, the identity of its
                    // address space
-  ff_u64 cgroup_id;          // FF_SCOPE_CGROUPS: key in `cgroups`; 0 in other scopes
+  ff_u64 code_pages;  // how much it has mapped to be executed and not written: another number means
+                      // another set of mappings
+  ff_u64 cgroup_id;   // FF_SCOPE_CGROUPS: key in `cgroups`; 0 in other scopes
   char comm[FF_COMM_BYTES];  // of the process's main thread
   ff_u64 frames[FF_FRAMES];  // instruction pointers; of a caller: the return address
 };
-enum { FF_SAMPLE_HEADER_BYTES = 56 };
+enum { FF_SAMPLE_HEADER_BYTES = 64 };
 FF_STATIC_ASSERT(sizeof(struct ff_sample) == FF_SAMPLE_HEADER_BYTES + 8 * FF_FRAMES,
                  "ff_sample has holes");
 
@@ -124,6 +128,24 @@ struct ff_cgroup_record {
 FF_STATIC_ASSERT(sizeof(struct ff_cgroup_record) == 16 + FF_CGROUP_NAMES * FF_CGROUP_NAME_BYTES,
                  "ff_cgroup_record has holes");
 
+// Names one address space: an exec in place or a PID that is used again makes another one. Key of
+// the map `unwind_processes`.
+struct ff_process_key {
+  ff_u64 start_boottime;  // as in ff_sample
+  ff_u64 exec_id;
+  ff_u32 pid;
+  ff_u32 reserved;  // 0
+};
+FF_STATIC_ASSERT(sizeof(struct ff_process_key) == 24, "ff_process_key has holes");
+
+// A process of the scope has exited or runs another program now.
+struct ff_ended_record {
+  ff_u32 kind;      // FF_RECORD_ENDED
+  ff_u32 reserved;  // 0
+  struct ff_process_key process;
+};
+FF_STATIC_ASSERT(sizeof(struct ff_ended_record) == 32, "ff_ended_record has holes");
+
 // Unwinding by tables: from a frame to its caller by the instruction pointer, without frame
 // pointers.
 //
@@ -136,16 +158,6 @@ enum {
   FF_MAX_UNWIND_MAPPINGS = 1024,  // executable ones of one process; a power of two
   FF_UNWIND_PAGE_BITS = 12,       // small: a page has few rows, a search touches few cache lines
 };
-
-// Key of the map `unwind_processes`. Names one address space: an exec in place or a PID that is
-// used again makes another one.
-struct ff_process_key {
-  ff_u64 start_boottime;  // as in ff_sample
-  ff_u64 exec_id;
-  ff_u32 pid;
-  ff_u32 reserved;  // 0
-};
-FF_STATIC_ASSERT(sizeof(struct ff_process_key) == 24, "ff_process_key has holes");
 
 // Element of a process's array, which is in the order of addresses.
 struct ff_mapping {

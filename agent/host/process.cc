@@ -31,9 +31,10 @@ Result<uint64_t> ReadStartTicks(const std::string& directory) {
   return ticks;
 }
 
+constexpr uint64_t kNanosPerTick = 10'000'000;  // USER_HZ is 100 on every architecture
+
 Status CheckStillTheSame(const std::string& directory, const ProcessId& id,
                          const std::string& comm) {
-  constexpr uint64_t kNanosPerTick = 10'000'000;  // USER_HZ is 100 on every architecture
   FF_ASSIGN_OR_RETURN(const uint64_t ticks, ReadStartTicks(directory));
   if (ticks != id.start_boottime / kNanosPerTick)
     return NotFoundError("read " + directory + ": the PID belongs to another process by now");
@@ -88,6 +89,11 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
   return std::shared_ptr<const ProcessImage>(std::move(image));
 }
 
+bool IsAlive(const std::string& proc_root, const ProcessId& id) {
+  const Result<uint64_t> ticks = ReadStartTicks(proc_root + "/" + std::to_string(id.pid));
+  return ticks.ok() && *ticks == id.start_boottime / kNanosPerTick;
+}
+
 ProcessTable::ProcessTable(std::string proc_root, size_t max_open_files)
     : proc_root_(std::move(proc_root)), files_(max_open_files) {}
 
@@ -126,11 +132,18 @@ void ProcessTable::Refresh(Process* process, int64_t now_ns) {
   if (now_ns - process->read_ns >= kNanosPerSecond) Read(process, now_ns);
 }
 
+void ProcessTable::End(const ProcessId& id) {
+  if (const auto found = processes_.find(id); found != processes_.end())
+    found->second->has_ended = true;
+}
+
 void ProcessTable::EndWindow() {
   ++window_;
   std::erase_if(processes_, [this](const auto& item) {
-    return item.second->last_window + kIdleWindows < window_;
+    return item.second->has_ended || item.second->last_window + kIdleWindows < window_;
   });
+  for (const auto& [id, process] : processes_)
+    process->is_announced = false;
   files_.Sweep();
 }
 

@@ -5,8 +5,9 @@
 // end before they are symbolized come from the files opened then.
 //
 // Thread: ProcessTable: one owner. ProcessImage: any, immutable. Units: nanoseconds.
-// Bounds: kMaxProcesses; those that were not sampled for kIdleWindows go; a further one stays
-// unread (its frames have no names). Errors: none; what could not be read is counted.
+// Bounds: kMaxProcesses; those that have ended or were not sampled for kIdleWindows go with the end
+// of a window; a further one stays unread (its frames have no names). Errors: none; what could not
+// be read is counted.
 #pragma once
 
 #include <compare>
@@ -61,8 +62,10 @@ struct Process {
   ProcessId id;
   std::string comm;                           // as the kernel sampled it
   std::shared_ptr<const ProcessImage> image;  // null: not read (gone, or no right)
-  bool is_announced = false;                  // the unwinder has got `image`
+  bool is_announced = false;                  // the unwinder has got `image` in this window
   int64_t read_ns = 0;                        // monotonic, of the last attempt
+  uint64_t code_pages = 0;                    // ff_sample::code_pages at that time
+  bool has_ended = false;
   uint64_t last_window = 0;
 };
 
@@ -73,6 +76,9 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
                                                              const std::string& comm,
                                                              FileTable* files);
 
+// Whether the PID still belongs to the process. It may run another program by now.
+bool IsAlive(const std::string& proc_root, const ProcessId& id);
+
 class ProcessTable {
  public:
   ProcessTable(std::string proc_root, size_t max_open_files);
@@ -80,6 +86,8 @@ class ProcessTable {
   // The process, read at its first sight; where that failed, again at most once a second. Null when
   // the table is full.
   std::shared_ptr<Process> Get(const ProcessId& id, const std::string& comm, int64_t now_ns);
+  // Nothing more is sampled of it.
+  void End(const ProcessId& id);
   // Reads it again, because it mapped something new; at most once a second per process.
   void Refresh(Process* process, int64_t now_ns);
 

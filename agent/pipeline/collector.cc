@@ -49,6 +49,12 @@ void Collector::OnCgroup(uint64_t id, const std::string& path) {
   SetVerdict(id, wanted);
 }
 
+void Collector::OnEnded(const ff_process_key& key) {
+  const ProcessId id{.pid = key.pid, .start_boottime = key.start_boottime, .exec_id = key.exec_id};
+  processes_.End(id);
+  unwinder_->End(id);
+}
+
 std::shared_ptr<const CpuTarget> Collector::HostTarget(const std::string& name) {
   if (const auto found = host_targets_.find(name); found != host_targets_.end())
     return found->second;
@@ -116,10 +122,16 @@ void Collector::OnSample(const RawSample& sample) {
                                   .user_frames = sample.user_frames},
                                  &is_new);
   if (!kept) ++counts_.window_full;
-  // A library loaded since, or code made at run time.
-  if (is_new && image != nullptr && !AllMapped(*image, sample.user_frames))
-    processes_.Refresh(process.get(), now_ns);
-  if (process) Announce(process.get());
+  if (image != nullptr) {
+    // A library came or went, or there is code made at run time.
+    const bool has_changed =
+        process->read_ns != now_ns && process->code_pages != sample.header.code_pages;
+    if (has_changed || (is_new && !AllMapped(*image, sample.user_frames)))
+      processes_.Refresh(process.get(), now_ns);
+  }
+  if (!process) return;
+  if (process->read_ns == now_ns) process->code_pages = sample.header.code_pages;
+  Announce(process.get());
 }
 
 void Collector::Announce(Process* process) {

@@ -47,6 +47,7 @@ class Collector final : public SampleHandler {
 
   void OnSample(const RawSample& sample) override;
   void OnCgroup(uint64_t id, const std::string& path) override;
+  void OnEnded(const ff_process_key& key) override;
 
   // Where verdicts go; before the first record.
   void SetSampler(Sampler* sampler) { sampler_ = sampler; }

@@ -52,7 +52,10 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
       unwind_files_absent_(WithoutTable(metrics, "no_eh_frame")),
       unwind_files_damaged_(WithoutTable(metrics, "damaged")),
       unwind_files_too_large_(WithoutTable(metrics, "too_large")),
+      unwind_no_room_(WithoutTable(metrics, "no_room")),
       unwind_tables_evicted_(WithoutTable(metrics, "evicted")),
+      ended_reports_lost_(metrics->Counter("flamefleet_agent_ended_process_reports_lost_total",
+                                           "Ends of processes that the ring had no room for.")),
       unwind_refused_(NotPrepared(metrics, "queue_full")),
       unwind_failed_(NotPrepared(metrics, "kernel")),
       unwind_table_bytes_(
@@ -95,7 +98,9 @@ void PipelineMetrics::Update(const SampleCounters& kernel, const Collector& coll
   unwind_files_absent_.Follow(unwinder.tables.absent);
   unwind_files_damaged_.Follow(unwinder.tables.damaged);
   unwind_files_too_large_.Follow(unwinder.tables.too_large);
+  unwind_no_room_.Follow(unwinder.tables.no_room);
   unwind_tables_evicted_.Follow(unwinder.tables.evicted);
+  ended_reports_lost_.Follow(kernel[FF_COUNT_ENDED_RING_FULL]);
   unwind_refused_.Follow(unwinder.refused);
   unwind_failed_.Follow(unwinder.failed);
   unwind_table_bytes_.Set(static_cast<double>(unwinder.table_bytes));

@@ -55,7 +55,9 @@ class PipelineMetrics {
   Follower unwind_files_absent_;
   Follower unwind_files_damaged_;
   Follower unwind_files_too_large_;
+  Follower unwind_no_room_;
   Follower unwind_tables_evicted_;
+  Follower ended_reports_lost_;
   Follower unwind_refused_;
   Follower unwind_failed_;
   GaugeMetric unwind_table_bytes_;

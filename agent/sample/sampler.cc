@@ -119,6 +119,7 @@ Result<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& options) 
   }
   std::unique_ptr<Sampler> sampler(new Sampler());
   FF_RETURN_IF_ERROR(sampler->Load(options));
+  sampler->AttachTracepoints();
   sampler->period_ns_ = static_cast<uint64_t>(kNanosPerSecond) / options.frequency_hz;
   FF_RETURN_IF_ERROR(sampler->RefreshCpus());
   return sampler;
@@ -143,6 +144,18 @@ Status Sampler::Load(const SamplerOptions& options) {
       return ErrnoError(errno, "select process " + std::to_string(pid));
   }
   return OkStatus();
+}
+
+// Without them what is known of an ended process is kept for longer, no more.
+void Sampler::AttachTracepoints() {
+  auto& programs = skeleton_->progs;
+  auto& links = skeleton_->links;
+  links.on_exit = bpf_program__attach(programs.on_exit);
+  links.on_exec = bpf_program__attach(programs.on_exec);
+  if (links.on_exit == nullptr || links.on_exec == nullptr) {
+    Log(LogLevel::kWarn, "ends of processes are not seen",
+        {{"error", ErrnoError(errno, "attach to sched_process_exit, sched_process_exec")}});
+  }
 }
 
 Status Sampler::OpenEvent(int cpu) {
@@ -200,6 +213,8 @@ int Sampler::OnRecord(void* context, void* data, size_t size) {
       if (length > 0) path.append("/").append(name, length);
     }
     self->handler_->OnCgroup(record.cgroup_id, path);
+  } else if (kind == FF_RECORD_ENDED && size >= sizeof(ff_ended_record)) {
+    self->handler_->OnEnded(static_cast<const ff_ended_record*>(data)->process);
   }
   return 0;
 }

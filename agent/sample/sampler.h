@@ -47,6 +47,9 @@ class SampleHandler {
   // A cgroup seen for the first time; `path` is its name behind those of its ancestors ("/a/b").
   // Answer with SetVerdict, at once or later; until then its samples are skipped and counted.
   virtual void OnCgroup(uint64_t id, const std::string& path) = 0;
+  // A process of the scope, sampled or not, has exited or runs another program now. Its last sample
+  // came before.
+  virtual void OnEnded(const ff_process_key&) {}
 };
 
 struct SamplerOptions {
@@ -100,10 +103,11 @@ class Sampler {
 
   Sampler() = default;
   Status Load(const SamplerOptions& options);
+  void AttachTracepoints();
   Status OpenEvent(int cpu);
   static int OnRecord(void* context, void* data, size_t size);
 
-  std::unique_ptr<profiler_bpf, SkeletonDeleter> skeleton_;
+  std::unique_ptr<profiler_bpf, SkeletonDeleter> skeleton_;  // owns the links of the tracepoints
   std::unique_ptr<ring_buffer, RingDeleter> ring_;
   SampleHandler* handler_ = nullptr;  // set while draining
   uint64_t period_ns_ = 0;

@@ -40,12 +40,15 @@ ff_mapping UnwindTableCache::Resolve(const ImageMapping& mapping, int64_t now_ns
   File& file = found->second;
   file.touched_ns = now_ns;
   const bool was_evicted = file.table != 0 && !tables_.contains(file.table);
-  if (is_new || was_evicted) {
+  const bool is_retry = file.retry_ns != 0 && now_ns >= file.retry_ns;
+  if (is_new || was_evicted || is_retry) {
     Result<ElfFile> elf = ReadElfFile(mapped->fd.get());
     Result<uint32_t> table =
         elf.ok() ? TableOf(mapped->fd.get(), *elf, now_ns) : Result<uint32_t>(elf.status());
     if (!table.ok()) CountFailure(table.status());
     file.table = table.value_or(0);
+    file.retry_ns =
+        table.status().code() == StatusCode::kUnavailable ? now_ns + kIdleTableNanos : 0;
     if (elf.ok()) file.elf = *std::move(elf);
   }
   const std::optional<uint64_t> bias =
@@ -73,12 +76,7 @@ Result<uint32_t> UnwindTableCache::Add(std::span<const std::byte> eh_frame, uint
   FF_ASSIGN_OR_RETURN(const UnwindTable table, UnwindTable::Build(eh_frame, address));
   const size_t bytes = table.words().size_bytes();
   if (bytes > max_bytes_) return ResourceExhaustedError("add unwind table: over the budget");
-  while (bytes_ + bytes > max_bytes_ || tables_.size() >= FF_MAX_UNWIND_TABLES) {
-    const auto oldest = std::ranges::min_element(
-        tables_, {}, [](const auto& item) { return item.second.touched_ns; });
-    Remove(oldest->first);
-    ++counts_.evicted;
-  }
+  if (!MakeRoom(bytes, now_ns)) return UnavailableError("add unwind table: no room for now");
   const uint32_t number = ++last_number_;
   FF_RETURN_IF_ERROR(maps_.AddTable(number, table.words()));
   tables_[number] = {.digest = digest, .bytes = bytes, .touched_ns = now_ns};
@@ -88,11 +86,24 @@ Result<uint32_t> UnwindTableCache::Add(std::span<const std::byte> eh_frame, uint
   return number;
 }
 
+bool UnwindTableCache::MakeRoom(size_t bytes, int64_t now_ns) {
+  while (bytes_ + bytes > max_bytes_ || tables_.size() >= FF_MAX_UNWIND_TABLES) {
+    const auto oldest = std::ranges::min_element(
+        tables_, {}, [](const auto& item) { return item.second.touched_ns; });
+    if (oldest->second.touched_ns > now_ns - kIdleTableNanos) return false;
+    Remove(oldest->first);
+    ++counts_.evicted;
+  }
+  return true;
+}
+
 void UnwindTableCache::CountFailure(const Status& status) {
   if (status.code() == StatusCode::kNotFound)
     ++counts_.absent;
   else if (status.code() == StatusCode::kResourceExhausted)
     ++counts_.too_large;
+  else if (status.code() == StatusCode::kUnavailable)
+    ++counts_.no_room;
   else
     ++counts_.damaged;
 }
@@ -105,16 +116,18 @@ void UnwindTableCache::Remove(uint32_t table) {
   tables_.erase(found);
 }
 
-void UnwindTableCache::Touch(uint32_t table, int64_t now_ns) {
-  if (const auto found = tables_.find(table); found != tables_.end())
-    found->second.touched_ns = now_ns;
+bool UnwindTableCache::Touch(uint32_t table, int64_t now_ns) {
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return false;
+  found->second.touched_ns = now_ns;
+  return true;
 }
 
-void UnwindTableCache::Sweep(int64_t now_ns) {
+void UnwindTableCache::Sweep(const std::unordered_set<uint32_t>& in_use, int64_t now_ns) {
   const int64_t limit = now_ns - kIdleTableNanos;
   std::vector<uint32_t> idle;
   for (const auto& [number, table] : tables_) {
-    if (table.touched_ns < limit) idle.push_back(number);
+    if (table.touched_ns < limit && !in_use.contains(number)) idle.push_back(number);
   }
   for (const uint32_t number : idle)
     Remove(number);

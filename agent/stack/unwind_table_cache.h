@@ -5,8 +5,9 @@
 // ID, and a table of its making must not unwind another container's stacks.
 //
 // Thread: one owner. Units: bytes of kernel memory, monotonic nanoseconds. Bounds: `max_bytes`; for
-// a further table the one goes that was not touched for longest, so that its code is unwound by
-// frame pointers. Errors: none; a file without a usable table is counted with the reason.
+// a further table the one goes that was not touched for longest, if that is kIdleTableNanos; else
+// the further file has none for that long. Errors: none; a file without a usable table is counted
+// with the reason: its code is unwound by frame pointers.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "agent/host/process.h"
 #include "agent/sample/unwind_maps.h"
@@ -32,7 +34,8 @@ struct UnwindTableCounts {
   uint64_t absent = 0;     // files without rules
   uint64_t damaged = 0;    // files that could not be read or understood
   uint64_t too_large = 0;  // files that pass a bound
-  uint64_t evicted = 0;    // tables that had to make room while they may have been in use
+  uint64_t no_room = 0;    // files without a table because all others are in use
+  uint64_t evicted = 0;    // tables that had to make room while a process that maps them waits
 };
 
 class UnwindTableCache {
@@ -42,10 +45,10 @@ class UnwindTableCache {
   // The mapping for the kernel, its table built if need be.
   ff_mapping Resolve(const ImageMapping& mapping, int64_t now_ns);
 
-  // The table is in use at this time.
-  void Touch(uint32_t table, int64_t now_ns);
-  // Removes what was not touched for kIdleTableNanos.
-  void Sweep(int64_t now_ns);
+  // The table is used at this time. False when it has gone.
+  bool Touch(uint32_t table, int64_t now_ns);
+  // Removes what no process has mapped (`in_use`) and was not touched for kIdleTableNanos.
+  void Sweep(const std::unordered_set<uint32_t>& in_use, int64_t now_ns);
 
   size_t Bytes() const { return bytes_; }
   size_t size() const { return tables_.size(); }
@@ -56,7 +59,8 @@ class UnwindTableCache {
   using Digest = std::array<uint8_t, 32>;
   struct File {
     ElfFile elf;
-    uint32_t table = 0;  // 0: it has none
+    uint32_t table = 0;    // 0: it has none
+    int64_t retry_ns = 0;  // not 0: there was no room for its table, which is built after this time
     int64_t touched_ns = 0;
   };
   struct Table {
@@ -68,6 +72,8 @@ class UnwindTableCache {
   Result<uint32_t> TableOf(int fd, const ElfFile& elf, int64_t now_ns);
   Result<uint32_t> Add(std::span<const std::byte> eh_frame, uint64_t address, const Digest& digest,
                        int64_t now_ns);
+  // Whether there is room for that many bytes now, the oldest tables having gone if need be.
+  bool MakeRoom(size_t bytes, int64_t now_ns);
   void CountFailure(const Status& status);
   void Remove(uint32_t table);
 

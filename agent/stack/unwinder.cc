@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/stack/unwinder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/clock.h"
@@ -12,8 +11,13 @@
 namespace flamefleet::agent {
 namespace {
 
-constexpr size_t kMaxWaiting = 256;
-constexpr std::chrono::seconds kSweepInterval{10};
+// Each process comes once per window, and when it ends.
+constexpr size_t kMaxWaiting = 4096;
+constexpr std::chrono::seconds kSweepInterval{30};
+
+ff_process_key ToKey(const ProcessId& id) {
+  return {.start_boottime = id.start_boottime, .exec_id = id.exec_id, .pid = id.pid};
+}
 
 }  // namespace
 
@@ -32,6 +36,11 @@ bool Unwinder::Prepare(const ProcessId& id, std::shared_ptr<const ProcessImage> 
   const MutexLock lock(&mutex_);
   ++counts_.refused;
   return false;
+}
+
+void Unwinder::End(const ProcessId& id) {
+  Request request{id, nullptr};
+  queue_.TryPush(request);
 }
 
 UnwinderCounts Unwinder::counts() const {
@@ -57,13 +66,26 @@ void Unwinder::Run(const std::stop_token& stop) {
   }
 }
 
+bool Unwinder::IsPrepared(const Request& request, int64_t now_ns) {
+  const auto known = processes_.find(request.id.pid);
+  if (known == processes_.end() || known->second.id != request.id ||
+      known->second.image.lock() != request.image)
+    return false;
+  bool all = true;
+  for (const uint32_t table : known->second.tables)
+    all = tables_.Touch(table, now_ns) && all;
+  return all;
+}
+
 void Unwinder::Handle(const Request& request, int64_t now_ns) {
   const uint32_t pid = request.id.pid;
-  if (!IsAlive(pid)) return;
-  Prepared prepared{.key = {.start_boottime = request.id.start_boottime,
-                            .exec_id = request.id.exec_id,
-                            .pid = pid},
-                    .order = ++order_};
+  if (!request.image) {
+    const auto known = processes_.find(pid);
+    if (known != processes_.end() && known->second.id == request.id) Forget(pid);
+    return;
+  }
+  if (IsPrepared(request, now_ns)) return;
+  Prepared prepared{.id = request.id, .image = request.image, .order = ++order_};
   std::vector<ff_mapping> mappings;
   for (const ImageMapping& mapping : request.image->mappings) {
     if (mappings.size() == FF_MAX_UNWIND_MAPPINGS) break;
@@ -72,46 +94,40 @@ void Unwinder::Handle(const Request& request, int64_t now_ns) {
   }
   if (mappings.empty()) return;
   const auto known = processes_.find(pid);
-  const bool is_other = known != processes_.end() &&
-                        (known->second.key.start_boottime != prepared.key.start_boottime ||
-                         known->second.key.exec_id != prepared.key.exec_id);
-  if (is_other) Forget(pid);
+  if (known != processes_.end() && known->second.id != request.id) Forget(pid);
   if (processes_.size() >= FF_MAX_UNWIND_PROCESSES && !processes_.contains(pid)) {
     const auto oldest = std::ranges::min_element(
         processes_, {}, [](const auto& item) { return item.second.order; });
     Forget(oldest->first);
   }
-  if (!maps_.SetProcess(prepared.key, mappings).ok()) {
+  if (!maps_.SetProcess(ToKey(request.id), mappings).ok()) {
     const MutexLock lock(&mutex_);
     ++counts_.failed;
     return;
   }
   processes_[pid] = std::move(prepared);
-}
-
-bool Unwinder::IsAlive(uint32_t pid) const {
-  return ::access((proc_root_ + "/" + std::to_string(pid)).c_str(), F_OK) == 0;
+  // Last: had it ended before, nobody would tell.
+  if (!IsAlive(proc_root_, request.id)) Forget(pid);
 }
 
 void Unwinder::Forget(uint32_t pid) {
   const auto found = processes_.find(pid);
-  maps_.RemoveProcess(found->second.key);
+  maps_.RemoveProcess(ToKey(found->second.id));
   processes_.erase(found);
 }
 
 void Unwinder::Sweep(int64_t now_ns) {
   std::vector<uint32_t> ended;
+  std::unordered_set<uint32_t> in_use;
   for (const auto& [pid, prepared] : processes_) {
-    if (!IsAlive(pid)) {
+    if (IsAlive(proc_root_, prepared.id))
+      in_use.insert(prepared.tables.begin(), prepared.tables.end());
+    else
       ended.push_back(pid);
-      continue;
-    }
-    for (const uint32_t table : prepared.tables)
-      tables_.Touch(table, now_ns);
   }
   for (const uint32_t pid : ended)
     Forget(pid);
-  tables_.Sweep(now_ns);
+  tables_.Sweep(in_use, now_ns);
 }
 
 }  // namespace flamefleet::agent

@@ -2,7 +2,8 @@
 // Unwinder: prepares sampled processes for unwinding by tables, so that the kernel program finds
 // their callers without frame pointers.
 //
-// Thread: Prepare and counts from any; it owns the thread "ff-unwind", which reads files and builds
+// Thread: Prepare, End and counts from any; it owns the thread "ff-unwind", which reads files and
+// builds
 //         tables, so that a large one delays neither the ring nor a profile.
 // Bounds: kMaxWaiting processes wait; a further one is refused (and comes again with its next
 //         sample). FF_MAX_UNWIND_PROCESSES are prepared; for a further one the oldest goes. Tables:
@@ -42,28 +43,34 @@ class Unwinder {
   Unwinder(const Unwinder&) = delete;
   Unwinder& operator=(const Unwinder&) = delete;
 
-  // Soon the process is unwound by the tables of what `image` has mapped. False when it was
+  // Soon the process is unwound by the tables of what `image` has mapped. To be called again now
+  // and then while it is sampled: its tables may have had to go meanwhile. False when it was
   // refused.
   bool Prepare(const ProcessId& id, std::shared_ptr<const ProcessImage> image);
+
+  // What was prepared is given back. Waits in the same queue; when that is full, a sweep does it.
+  void End(const ProcessId& id);
 
   UnwinderCounts counts() const;
 
  private:
   struct Request {
     ProcessId id;
-    std::shared_ptr<const ProcessImage> image;
+    std::shared_ptr<const ProcessImage> image;  // null: it has ended
   };
   struct Prepared {
-    ff_process_key key{};
+    ProcessId id;
+    std::weak_ptr<const ProcessImage> image;
     std::vector<uint32_t> tables;
     uint64_t order = 0;  // ascending with time
   };
 
   void Run(const std::stop_token& stop);
   void Handle(const Request& request, int64_t now_ns);
+  // Whether it is prepared with this image and all its tables; then they count as used now.
+  bool IsPrepared(const Request& request, int64_t now_ns);
   // Forgets processes that have ended and tables that nobody uses.
   void Sweep(int64_t now_ns);
-  bool IsAlive(uint32_t pid) const;
   void Forget(uint32_t pid);
 
   const UnwindMaps maps_;

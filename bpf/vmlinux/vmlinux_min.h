@@ -45,7 +45,15 @@ struct css_set {
   struct cgroup* dfl_cgrp;
 };
 
-struct mm_struct;
+struct mm_struct {
+  unsigned long exec_vm;  // pages
+};
+
+struct signal_struct {
+  struct {
+    int counter;
+  } live;  // atomic_t: threads that have not exited
+};
 
 struct task_struct {
   unsigned int flags;
@@ -57,6 +65,7 @@ struct task_struct {
   u64 self_exec_id;
   char comm[16];
   struct css_set* cgroups;
+  struct signal_struct* signal;
 };
 
 #pragma clang attribute pop

@@ -18,6 +18,7 @@ namespace flamefleet::agent {
 namespace {
 
 using flamefleet::testing::Burner;
+using flamefleet::testing::Child;
 using flamefleet::testing::TestCgroup;
 
 constexpr char kContainerA[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -27,6 +28,8 @@ constexpr char kPodB[] = "kubepods/pod0aa5a3c1-0000-4000-8000-000000000002/";
 
 struct Recorded {
   uint32_t pid;
+  uint64_t start_boottime;
+  uint64_t exec_id;
   uint64_t cgroup_id;
   uint32_t kernel_frames;
   uint32_t user_frames;
@@ -36,8 +39,8 @@ struct Recorded {
 class Recorder final : public SampleHandler {
  public:
   void OnSample(const RawSample& sample) override {
-    samples.push_back({sample.header.pid, sample.header.cgroup_id,
-                       static_cast<uint32_t>(sample.kernel_frames.size()),
+    samples.push_back({sample.header.pid, sample.header.start_boottime, sample.header.exec_id,
+                       sample.header.cgroup_id, static_cast<uint32_t>(sample.kernel_frames.size()),
                        static_cast<uint32_t>(sample.user_frames.size()), sample.header.stop});
   }
   void OnCgroup(uint64_t id, const std::string& path) override {
@@ -46,12 +49,19 @@ class Recorder final : public SampleHandler {
     if (on_cgroup) on_cgroup(id, path);
   }
 
+  void OnEnded(const ff_process_key& process) override { ended.push_back(process); }
+
+  size_t EndsOf(uint32_t pid) const {
+    return static_cast<size_t>(std::count_if(
+        ended.begin(), ended.end(), [pid](const ff_process_key& key) { return key.pid == pid; }));
+  }
   size_t SamplesOf(uint32_t pid) const {
     return static_cast<size_t>(std::count_if(samples.begin(), samples.end(),
                                              [pid](const Recorded& s) { return s.pid == pid; }));
   }
 
   std::vector<Recorded> samples;
+  std::vector<ff_process_key> ended;
   std::map<uint64_t, std::string> paths;
   std::function<void(uint64_t, const std::string&)> on_cgroup;
 };
@@ -187,6 +197,45 @@ TEST(BpfSampler, ForgottenCgroupIsReportedAgain) {
   recorder.paths.erase(id);
   sampler->ForgetCgroup(std::exchange(id, 0));
   EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return id != 0; }));
+}
+
+TEST(BpfSampler, TellsOnceThatAWantedProcessHasEnded) {
+  const TestCgroup cgroup_a(std::string(kPodA) + kContainerA);
+  const TestCgroup cgroup_b(std::string(kPodB) + kContainerB);
+  auto wanted = std::make_unique<Burner>(std::vector<std::string>{"split"}, &cgroup_a);
+  auto other = std::make_unique<Burner>(std::vector<std::string>{"split"}, &cgroup_b);
+  const uint32_t pid = wanted->pid();
+  const uint32_t other_pid = other->pid();
+  const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  recorder.on_cgroup = [&](uint64_t id, const std::string& path) {
+    ASSERT_TRUE(sampler->SetVerdict(id, IsOf(path, kContainerA)).ok());
+  };
+  ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 10; }));
+  other.reset();
+  wanted.reset();
+  ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.EndsOf(pid) > 0; }));
+  EXPECT_EQ(recorder.ended.size(), 1u);
+  EXPECT_EQ(recorder.EndsOf(other_pid), 0u);
+  EXPECT_EQ(recorder.ended[0].start_boottime, recorder.samples[0].start_boottime);
+  EXPECT_EQ(recorder.ended[0].exec_id, recorder.samples[0].exec_id);
+}
+
+TEST(BpfSampler, TellsThatAProcessRunsAnotherProgramNow) {
+  // A shell with work to do, then another program in its place.
+  Child shell("/bin/sh", {"-c",
+                          "read go; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; "
+                          "exec sleep 60"});
+  const auto sampler =
+      MustCreate({.scope = FF_SCOPE_PIDS, .pids = {shell.pid()}, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  shell.Say("go\n");
+  Recorder recorder;
+  ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.EndsOf(shell.pid()) > 0; }));
+  ASSERT_FALSE(recorder.samples.empty());
+  EXPECT_EQ(recorder.ended[0].start_boottime, recorder.samples[0].start_boottime);
+  EXPECT_EQ(recorder.ended[0].exec_id, recorder.samples[0].exec_id);
 }
 
 TEST(BpfSampler, CountsWhatDoesNotFitIntoTheRing) {

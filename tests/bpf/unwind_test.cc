@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks of programs without frame pointers, on the kernel of this machine.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,7 @@
 
 #include "agent/host/process.h"
 #include "agent/sample/sampler.h"
+#include "agent/stack/unwind_table_cache.h"
 #include "agent/stack/unwinder.h"
 #include "agent/symbol/symbolizer.h"
 #include "base/clock.h"
@@ -38,6 +40,9 @@ class Walks final : public SampleHandler {
   }
 
   void OnCgroup(uint64_t, const std::string&) override {}
+  void OnEnded(const ff_process_key& key) override {
+    unwinder_->End({.pid = key.pid, .start_boottime = key.start_boottime, .exec_id = key.exec_id});
+  }
 
   void OnSample(const RawSample& sample) override {
     const ff_sample& header = sample.header;
@@ -239,6 +244,71 @@ TEST(Unwind, PidThatIsUsedAgainDoesNotMixTwoPrograms) {
   EXPECT_NE(walks.last(), first_id);
   EXPECT_EQ(check.wrong, 0u) << check.example;
   EXPECT_GE(walks.Complete(), kGoal) << "stops:" << walks.Stops();
+}
+
+TEST(Unwind, ProcessThatHasEndedIsForgotten) {
+  auto child = std::make_unique<Child>(FF_DEEP, std::vector<std::string>{"chain"});
+  Walks walks({child->pid()});
+  ASSERT_TRUE(walks.Run([&] { return walks.unwinder().counts().process_count == 1; }));
+  child.reset();
+  EXPECT_TRUE(walks.Run([&] { return walks.unwinder().counts().process_count == 0; }));
+}
+
+// A library of this machine, as if it were mapped whole.
+ImageMapping MappingOf(const std::string& path) {
+  auto file = std::make_shared<MappedFile>();
+  file->fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  FF_CHECK(::fstat(file->fd.get(), &info) == 0);
+  file->device = info.st_dev;
+  file->inode = info.st_ino;
+  file->size = static_cast<uint64_t>(info.st_size);
+  return {.start = 0x10000000, .end = 0x10000000 + file->size, .path = path, .file = file};
+}
+
+TEST(UnwindTableCache, OldTableMakesRoomAndComesBack) {
+  constexpr int64_t kMinute = kIdleTableNanos;
+  const auto sampler = Sampler::Create({.scope = FF_SCOPE_HOST, .frequency_hz = 1});
+  ASSERT_TRUE(sampler.ok());
+  const ImageMapping libc = MappingOf("/usr/lib/x86_64-linux-gnu/libc.so.6");
+  const ImageMapping other = MappingOf("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
+  constexpr size_t kRoomForOne = 200 << 10;
+  UnwindTableCache cache((*sampler)->unwind_maps(), kRoomForOne);
+  const uint32_t first = cache.Resolve(libc, 1).table;
+  EXPECT_NE(first, 0u);
+  // It is in use: the other has to wait.
+  EXPECT_EQ(cache.Resolve(other, 2).table, 0u);
+  EXPECT_EQ(cache.counts().no_room, 1u);
+  EXPECT_TRUE(cache.Touch(first, 3));
+  // Nobody has touched it for long.
+  EXPECT_NE(cache.Resolve(other, 4 + 2 * kMinute).table, 0u);
+  EXPECT_EQ(cache.counts().evicted, 1u);
+  EXPECT_FALSE(cache.Touch(first, 5 + 2 * kMinute));
+  EXPECT_LE(cache.Bytes(), kRoomForOne);
+  // Its process is sampled again.
+  const uint32_t again = cache.Resolve(libc, 6 + 4 * kMinute).table;
+  EXPECT_NE(again, 0u);
+  EXPECT_NE(again, first);
+}
+
+TEST(UnwindTableCache, KeepsWhatIsMappedAndDropsTheRest) {
+  const auto sampler = Sampler::Create({.scope = FF_SCOPE_HOST, .frequency_hz = 1});
+  ASSERT_TRUE(sampler.ok());
+  UnwindTableCache cache((*sampler)->unwind_maps(), kTableBytes);
+  const uint32_t table = cache.Resolve(MappingOf("/usr/lib/x86_64-linux-gnu/libc.so.6"), 0).table;
+  cache.Sweep({table}, 2 * kIdleTableNanos);
+  EXPECT_EQ(cache.size(), 1u);
+  cache.Sweep({}, 2 * kIdleTableNanos);
+  EXPECT_EQ(cache.size(), 0u);
+  EXPECT_EQ(cache.Bytes(), 0u);
+}
+
+TEST(UnwindTableCache, FileBeyondTheBudgetHasNoTable) {
+  const auto sampler = Sampler::Create({.scope = FF_SCOPE_HOST, .frequency_hz = 1});
+  ASSERT_TRUE(sampler.ok());
+  UnwindTableCache cache((*sampler)->unwind_maps(), 1 << 10);
+  EXPECT_EQ(cache.Resolve(MappingOf("/usr/lib/x86_64-linux-gnu/libc.so.6"), 0).table, 0u);
+  EXPECT_EQ(cache.counts().too_large, 1u);
 }
 
 TEST(Unwind, ProcessesShareTables) {

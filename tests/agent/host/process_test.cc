@@ -54,6 +54,14 @@ TEST(Process, AnotherProgramInTheSameProcessIsNotItsImage) {
             StatusCode::kNotFound);
 }
 
+TEST(Process, IsAliveUntilItsPidIsAnothers) {
+  ProcessId id = Self();
+  EXPECT_TRUE(IsAlive("/proc", id));
+  id.start_boottime += kNanosPerSecond;
+  EXPECT_FALSE(IsAlive("/proc", id));
+  EXPECT_FALSE(IsAlive("/proc", {.pid = 4'000'000}));
+}
+
 TEST(Process, FindsNothingBetweenMappings) {
   ProcessImage image;
   image.mappings.push_back({.start = 0x1000, .end = 0x2000});
@@ -107,6 +115,16 @@ TEST(ProcessTable, ForgetsProcessesThatAreNotSampled) {
     EXPECT_EQ(table.size(), 1u);
     table.EndWindow();
   }
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(ProcessTable, ForgetsAnEndedProcessWithItsWindow) {
+  ProcessTable table("/proc", 10);
+  const ProcessId id{.pid = 4'000'000};
+  table.Get(id, "gone", 0);
+  table.End(id);
+  EXPECT_EQ(table.size(), 1u);  // its last samples are in this window
+  table.EndWindow();
   EXPECT_EQ(table.size(), 0u);
 }
 
