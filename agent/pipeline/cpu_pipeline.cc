@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/host/memory_limit.h"
 #include "agent/pipeline/collector.h"
 #include "agent/pipeline/finisher.h"
 #include "agent/pipeline/pipeline_metrics.h"
@@ -27,13 +28,25 @@ constexpr std::chrono::milliseconds kDrainInterval{250};
 constexpr int kDrainsBetweenChores = 4;  // CPUs and counters once a second
 constexpr size_t kMaxWaitingWindows = 2;
 constexpr size_t kMaxOpenFiles = 4096;
-constexpr size_t kMaxUnwindTableBytes = 24 << 20;  // cc1plus takes 2 MiB, node 1.5, libc 0.1
+// Of unwind tables: cc1plus takes 2 MiB, node 1.5, libc 0.1. Kernel memory, which counts in the
+// agent's limit.
+constexpr size_t kUnwindTableBytes = 24 << 20;  // without a limit
+constexpr size_t kMinUnwindTableBytes = 4 << 20;
+constexpr size_t kMaxUnwindTableBytes = 128 << 20;
+constexpr uint64_t kUnwindShareOfLimit = 6;  // a sixth: 42 MiB of 256
 
 // Half of what this process may open: the rest is for connections.
 size_t OpenFileLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxOpenFiles / 8;
   return std::min<size_t>(kMaxOpenFiles, limit.rlim_cur / 2);
+}
+
+size_t UnwindTableBytes() {
+  const std::optional<uint64_t> limit = OwnMemoryLimit();
+  if (!limit) return kUnwindTableBytes;
+  return std::clamp<size_t>(*limit / kUnwindShareOfLimit, kMinUnwindTableBytes,
+                            kMaxUnwindTableBytes);
 }
 
 Status RunPreflight() {
@@ -65,7 +78,7 @@ class CpuPipeline::Impl {
       : window_length_(options.window),
         metrics_(metrics),
         sampler_(std::move(sampler)),
-        unwinder_(sampler_->unwind_maps(), options.proc_root, kMaxUnwindTableBytes),
+        unwinder_(sampler_->unwind_maps(), options.proc_root, UnwindTableBytes()),
         collector_(options.scope, options.proc_root, OpenFileLimit(), SystemClock()),
         finisher_(options.proc_root, std::move(sink)) {
     collector_.SetSampler(sampler_.get());

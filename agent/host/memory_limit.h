@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory this process may use: the limit of its cgroup, v1 or v2.
+//
+// Thread: any. Units: bytes. Errors: none; what cannot be read is no limit.
+// Source: cgroups(7), proc_pid_cgroup(5)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace flamefleet::agent {
+
+// Nothing when there is no limit. `root` is "" but in tests.
+std::optional<uint64_t> OwnMemoryLimit(const std::string& root = "");
+
+}  // namespace flamefleet::agent

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/host/memory_limit.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace flamefleet::agent {
+namespace {
+
+class MemoryLimit : public ::testing::Test {
+ protected:
+  ~MemoryLimit() override { std::filesystem::remove_all(root_); }
+
+  void Write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+
+  const std::string root_ = ::testing::TempDir() + "ff-limit-" + std::to_string(::getpid());
+};
+
+TEST_F(MemoryLimit, IsThatOfTheV2Cgroup) {
+  Write("/proc/self/cgroup", "0::/kubepods/pod1/c\n");
+  Write("/sys/fs/cgroup/kubepods/pod1/c/memory.max", "268435456\n");
+  EXPECT_EQ(OwnMemoryLimit(root_), 268435456u);
+}
+
+TEST_F(MemoryLimit, IsThatOfTheV1Cgroup) {
+  Write("/proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a\n0::/\n");
+  Write("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000000\n");
+  EXPECT_EQ(OwnMemoryLimit(root_), 1000000u);
+}
+
+TEST_F(MemoryLimit, IsFoundWhereTheContainerIsTheRootOfItsMount) {
+  Write("/proc/self/cgroup", "0::/../other\n");
+  Write("/sys/fs/cgroup/memory.max", "5000000\n");
+  EXPECT_EQ(OwnMemoryLimit(root_), 5000000u);
+}
+
+TEST_F(MemoryLimit, IsNoneWithoutOne) {
+  EXPECT_EQ(OwnMemoryLimit(root_), std::nullopt);
+  Write("/proc/self/cgroup", "4:memory:/a\n0::/a\nrubbish\n");
+  Write("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");
+  Write("/sys/fs/cgroup/a/memory.max", "max\n");
+  EXPECT_EQ(OwnMemoryLimit(root_), std::nullopt);
+}
+
+}  // namespace
+}  // namespace flamefleet::agent
