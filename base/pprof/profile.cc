@@ -106,4 +106,15 @@ int64_t TotalValue(const Profile& profile, size_t value_index) {
   return total;
 }
 
+size_t DefaultSampleType(const Profile& profile) {
+  FF_CHECK(!profile.sample_types.empty());
+  if (profile.default_sample_type != 0) {
+    const std::string_view wanted = profile.strings.Get(profile.default_sample_type);
+    for (size_t i = 0; i < profile.sample_types.size(); ++i) {
+      if (profile.strings.Get(profile.sample_types[i].type) == wanted) return i;
+    }
+  }
+  return profile.sample_types.size() - 1;
+}
+
 }  // namespace flamefleet::pprof

@@ -151,4 +151,7 @@ void Encode(const Profile& profile, std::string* out);
 // The sum over all samples of value number `value_index`.
 int64_t TotalValue(const Profile& profile, size_t value_index);
 
+// The sample type that a person wants to see first: the profile's default, else the last one.
+size_t DefaultSampleType(const Profile& profile);
+
 }  // namespace flamefleet::pprof

@@ -4,35 +4,26 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/pprof/frame_name.h"
 #include "base/pprof/wrapping_sum.h"
 
 namespace flamefleet::pprof {
 namespace {
 
-std::string NameOfUnsymbolized(const Profile& profile, const Location& location) {
-  if (location.mapping == kNone) return "<unknown>";
-  const std::string_view file = profile.strings.Get(profile.mappings[location.mapping].file_name);
-  if (file.empty()) return "<unknown>";
-  return "[" + std::string(file.substr(file.rfind('/') + 1)) + "]";
-}
-
 // Functions by name: two of one name are one row.
 class Table {
  public:
-  explicit Table(const Profile& profile) : profile_(profile) {
-    of_function_.reserve(profile.functions.size());
-    for (const Function& function : profile.functions) {
-      of_function_.push_back(Row(std::string(profile.strings.Get(function.name))));
-    }
-  }
+  explicit Table(const Profile& profile)
+      : profile_(profile), of_location_(profile.locations.size()) {}
 
-  // Calls `visit(row)` for each frame of a location, innermost first.
-  template <typename Visit>
-  void ForEachFrame(const Location& location, const Visit& visit) {
-    if (location.line_count == 0) visit(Row(NameOfUnsymbolized(profile_, location)));
-    for (uint32_t i = 0; i < location.line_count; ++i) {
-      visit(of_function_[profile_.lines[location.first_line + i].function]);
+  // The rows of the frames of a location, innermost first.
+  const std::vector<size_t>& RowsOf(uint32_t location) {
+    std::vector<size_t>& rows = of_location_[location];
+    if (rows.empty()) {
+      ForEachFrameName(profile_, profile_.locations[location],
+                       [&](const std::string& name) { rows.push_back(Row(name)); });
     }
+    return rows;
   }
 
   std::vector<TopFunction>& rows() { return rows_; }
@@ -47,7 +38,7 @@ class Table {
   const Profile& profile_;
   std::vector<TopFunction> rows_;
   std::unordered_map<std::string, size_t> by_name_;
-  std::vector<size_t> of_function_;
+  std::vector<std::vector<size_t>> of_location_;
 };
 
 }  // namespace
@@ -62,16 +53,15 @@ Top HottestFunctions(const Profile& profile, size_t value_index, size_t limit) {
     const int64_t value = profile.values[i * width + value_index];
     bool innermost = true;
     for (uint32_t k = 0; k < sample.location_count; ++k) {
-      const uint32_t location = profile.sample_locations[sample.first_location + k];
-      table.ForEachFrame(profile.locations[location], [&](size_t row) {
+      for (const size_t row : table.RowsOf(profile.sample_locations[sample.first_location + k])) {
         last_sample.resize(table.rows().size());
         TopFunction& function = table.rows()[row];
         if (innermost) function.flat = WrappingSum(function.flat, value);
         innermost = false;
-        if (last_sample[row] == i + 1) return;
+        if (last_sample[row] == i + 1) continue;
         last_sample[row] = i + 1;
         function.cum = WrappingSum(function.cum, value);
-      });
+      }
     }
   }
 

@@ -14,8 +14,7 @@
 namespace flamefleet::pprof {
 
 struct TopFunction {
-  std::string name;  // of the function; "[file]" for locations of a mapping without symbols, else
-                     // "<unknown>"
+  std::string name;  // as ForEachFrameName says
   int64_t flat = 0;  // of samples whose innermost frame it is
   int64_t cum = 0;   // of samples in which it occurs at all, recursion counted once
 };

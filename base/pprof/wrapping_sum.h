@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // WrappingSum: values come from programs we do not trust, and a signed overflow is undefined.
-// Private to base/pprof. Thread: any.
+// Thread: any.
 #pragma once
 
 #include <cstdint>

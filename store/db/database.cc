@@ -274,6 +274,18 @@ Result<std::vector<Labels>> Database::SelectSeries(const Selector& selector,
   return std::vector<Labels>(series.begin(), series.end());
 }
 
+Status Database::SelectTotals(const Selector& selector, const TimeRange& range,
+                              const TotalVisitor& visitor) {
+  return ForEachDay(range,
+                    [&](const Day& day) { return day.SelectTotals(selector, range, visitor); });
+}
+
+Status Database::SelectNewestTotals(const Selector& selector, const TimeRange& range,
+                                    const TotalVisitor& visitor) {
+  return ForEachDay(
+      range, [&](const Day& day) { return day.SelectNewestTotals(selector, range, visitor); });
+}
+
 void Database::HouseKeeping() {
   std::vector<std::pair<std::shared_ptr<Day>, Status>> damaged;
   {

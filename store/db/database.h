@@ -57,6 +57,12 @@ class Database {
   Status Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor);
   // The label sets that have a matching profile in the range; each once, sorted.
   Result<std::vector<Labels>> SelectSeries(const Selector& selector, const TimeRange& range);
+  // As Day's: the totals of one sample type of each profile; those of the newest profile of each
+  // series and day.
+  Status SelectTotals(const Selector& selector, const TimeRange& range,
+                      const TotalVisitor& visitor);
+  Status SelectNewestTotals(const Selector& selector, const TimeRange& range,
+                            const TotalVisitor& visitor);
 
   int64_t retention_ns() const { return options_.retention_ns; }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/db/day.h"
 
-#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,18 +11,20 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "store/db/digest.h"
+
 namespace flamefleet::store {
 namespace {
 
-constexpr int64_t kSchemaVersion = 1;
-constexpr size_t kDigestBytes = 16;
+constexpr int64_t kSchemaVersion = 2;
 constexpr char kSuffix[] = ".db";
 constexpr std::array<const char*, 3> kFileSuffixes = {"", "-wal", "-shm"};
 
 // FULL: the WAL is synced at each commit, which is what "acknowledged" means. The WAL file is cut
 // back after a large batch.
 constexpr char kPragmas[] =
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216;";
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; "
+    "PRAGMA foreign_keys = ON;";
 constexpr char kSchema[] = R"(
   BEGIN;
   CREATE TABLE series (id INTEGER PRIMARY KEY, labels TEXT NOT NULL UNIQUE);
@@ -35,7 +36,22 @@ constexpr char kSchema[] = R"(
     pprof BLOB NOT NULL
   );
   CREATE UNIQUE INDEX profile_identity ON profile (series_id, time_ns, digest);
-  PRAGMA user_version = 1;
+  CREATE TABLE sample_type (
+    id INTEGER PRIMARY KEY,
+    type TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    period_type TEXT NOT NULL,
+    period_unit TEXT NOT NULL,
+    UNIQUE (type, unit, period_type, period_unit)
+  );
+  CREATE TABLE total (
+    profile_id INTEGER NOT NULL REFERENCES profile (id) ON DELETE CASCADE,
+    sample_type_id INTEGER NOT NULL REFERENCES sample_type (id),
+    is_default INTEGER NOT NULL,
+    value INTEGER NOT NULL,
+    PRIMARY KEY (profile_id, sample_type_id)
+  ) WITHOUT ROWID;
+  PRAGMA user_version = 2;
   COMMIT;)";
 
 std::string EncodeLabels(const Labels& labels) {
@@ -51,12 +67,6 @@ Result<Labels> DecodeLabels(std::string_view text) {
     labels.emplace(name, value.get<std::string>());
   }
   return labels;
-}
-
-std::string Digest(std::string_view bytes) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> full{};
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), full.data());
-  return {full.begin(), full.begin() + kDigestBytes};
 }
 
 int64_t FileBytes(const std::string& path) {
@@ -106,6 +116,11 @@ Status Day::Init() {
                                    " was written by a newer flamefleet-store; this one knows " +
                                    std::to_string(kSchemaVersion));
   }
+  if (version != 0 && version < kSchemaVersion) {
+    return FailedPreconditionError("open " + path_ + ": schema version " + std::to_string(version) +
+                                   " is of a development version, before the first release; "
+                                   "remove the file");
+  }
   if (version == 0) {
     const Status created = connection_->Execute(kSchema);
     // A table that is there already: the file is a database of something else, or damaged.
@@ -118,6 +133,16 @@ Status Day::Init() {
       insert_profile_,
       connection_->Prepare("INSERT OR IGNORE INTO profile (series_id, time_ns, digest, pprof) "
                            "VALUES (?1, ?2, ?3, ?4)"));
+  // Known types are few: a lookup per profile and type is one B-tree page.
+  FF_ASSIGN_OR_RETURN(insert_sample_type_,
+                      connection_->Prepare("INSERT OR IGNORE INTO sample_type "
+                                           "(type, unit, period_type, period_unit) "
+                                           "VALUES (?1, ?2, ?3, ?4)"));
+  FF_ASSIGN_OR_RETURN(
+      insert_total_,
+      connection_->Prepare(
+          "INSERT OR IGNORE INTO total SELECT ?5, id, ?6, ?7 FROM sample_type "
+          "WHERE type = ?1 AND unit = ?2 AND period_type = ?3 AND period_unit = ?4"));
   return LoadSeries();
 }
 
@@ -168,6 +193,25 @@ Status Day::Insert(const std::vector<const NewProfile*>& profiles, SeriesIds* ne
     insert_profile_.BindBlob(4, profile->pprof);
     FF_RETURN_IF_ERROR(insert_profile_.Run());
     outcome.duplicate = connection_->Changes() == 0;
+    if (outcome.duplicate) continue;
+    FF_RETURN_IF_ERROR(InsertTotals(connection_->LastInsertId(), profile->totals));
+  }
+  return OkStatus();
+}
+
+Status Day::InsertTotals(int64_t profile, const std::vector<Total>& totals) {
+  for (const Total& total : totals) {
+    for (SqliteStatement* statement : {&insert_sample_type_, &insert_total_}) {
+      statement->BindText(1, total.type.type);
+      statement->BindText(2, total.type.unit);
+      statement->BindText(3, total.type.period_type);
+      statement->BindText(4, total.type.period_unit);
+    }
+    insert_total_.BindInt(5, profile);
+    insert_total_.BindInt(6, total.is_default ? 1 : 0);
+    insert_total_.BindInt(7, total.value);
+    FF_RETURN_IF_ERROR(insert_sample_type_.Run());
+    FF_RETURN_IF_ERROR(insert_total_.Run());
   }
   return OkStatus();
 }
@@ -209,6 +253,8 @@ Status Day::DeleteOldest() {
 void Day::Retire(const std::function<void(const std::string& path)>& action) {
   insert_series_ = {};
   insert_profile_ = {};
+  insert_sample_type_ = {};
+  insert_total_ = {};
   connection_.reset();
   // Snapshots that are open hold descriptors and do not care for names; none is being opened now.
   const MutexLock lock(&mutex_);
@@ -229,67 +275,6 @@ std::string Day::SetAside(int64_t now_ns) {
     ::rename(path.c_str(), (new_path + path.substr(path_.size())).c_str());
   });
   return new_path;
-}
-
-Result<std::optional<SqliteConnection>> Day::OpenSnapshot() const {
-  const MutexLock lock(&mutex_);
-  if (retired_) return std::optional<SqliteConnection>();
-  FF_ASSIGN_OR_RETURN(SqliteConnection connection,
-                      SqliteConnection::Open(path_, SqliteConnection::Mode::kReadOnly));
-  FF_RETURN_IF_ERROR(connection.Execute("BEGIN; SELECT count(*) FROM sqlite_schema;"));
-  return std::optional<SqliteConnection>(std::move(connection));
-}
-
-std::vector<std::pair<int64_t, Labels>> Day::MatchingSeries(const Selector& selector) const {
-  std::vector<std::pair<int64_t, Labels>> matching;
-  const MutexLock lock(&mutex_);
-  for (const auto& [labels, id] : series_) {
-    if (selector.Matches(labels)) matching.emplace_back(id, labels);
-  }
-  return matching;
-}
-
-Status Day::Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor,
-                   size_t* damaged) const {
-  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
-  if (!snapshot) return OkStatus();
-  FF_ASSIGN_OR_RETURN(
-      SqliteStatement profiles,
-      snapshot->Prepare("SELECT time_ns, pprof, digest FROM profile WHERE "
-                        "series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns"));
-  for (const auto& [id, labels] : MatchingSeries(selector)) {
-    profiles.BindInt(1, id);
-    profiles.BindInt(2, range.from_ns);
-    profiles.BindInt(3, range.until_ns);
-    for (;;) {
-      FF_ASSIGN_OR_RETURN(const bool row, profiles.Step());
-      if (!row) break;
-      if (Digest(profiles.Bytes(1)) != profiles.Bytes(2)) {
-        ++*damaged;
-        continue;
-      }
-      FF_RETURN_IF_ERROR(visitor(labels, profiles.Int(0), profiles.Bytes(1)));
-    }
-  }
-  return OkStatus();
-}
-
-Status Day::SelectSeries(const Selector& selector, const TimeRange& range,
-                         const std::function<void(const Labels&)>& visitor) const {
-  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
-  if (!snapshot) return OkStatus();
-  FF_ASSIGN_OR_RETURN(SqliteStatement exists,
-                      snapshot->Prepare("SELECT EXISTS (SELECT 1 FROM profile WHERE series_id = ?1 "
-                                        "AND time_ns BETWEEN ?2 AND ?3)"));
-  for (const auto& [id, labels] : MatchingSeries(selector)) {
-    exists.BindInt(1, id);
-    exists.BindInt(2, range.from_ns);
-    exists.BindInt(3, range.until_ns);
-    FF_ASSIGN_OR_RETURN(const bool row, exists.Step());
-    if (row && exists.Int(0) != 0) visitor(labels);
-    exists.Reset();
-  }
-  return OkStatus();
 }
 
 }  // namespace flamefleet::store

@@ -77,6 +77,21 @@ std::string NameOf(const Labels& labels) {
   return Quoted(labels.at(kProfileName)) + " of " + Quoted(labels.at(kServiceName));
 }
 
+std::vector<Total> TotalsOf(const pprof::Profile& profile) {
+  const auto text = [&](uint32_t index) { return std::string(profile.strings.Get(index)); };
+  std::vector<Total> totals;
+  for (size_t i = 0; i < profile.sample_types.size(); ++i) {
+    const SampleType type{.type = text(profile.sample_types[i].type),
+                          .unit = text(profile.sample_types[i].unit),
+                          .period_type = text(profile.period_type.type),
+                          .period_unit = text(profile.period_type.unit)};
+    totals.push_back({.type = type,
+                      .is_default = i == pprof::DefaultSampleType(profile),
+                      .value = pprof::TotalValue(profile, i)});
+  }
+  return totals;
+}
+
 class PushReader {
  public:
   PushReader(const PushLimits& limits, int64_t now_ns) : limits_(limits), now_ns_(now_ns) {}
@@ -131,7 +146,7 @@ class PushReader {
     const bool has_value = std::any_of(profile_.values.begin(), profile_.values.end(),
                                        [](int64_t value) { return value != 0; });
     if (!has_value) return;  // nothing happened: accepted, not stored
-    result_.profiles.push_back({labels, time_ns, std::move(*bytes)});
+    result_.profiles.push_back({labels, time_ns, std::move(*bytes), TotalsOf(profile_)});
   }
 
   const PushLimits& limits_;

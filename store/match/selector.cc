@@ -213,6 +213,14 @@ bool Matcher::Matches(const Labels& labels) const {
   return false;
 }
 
+bool SampleTypeChoice::Matches(const SampleType& actual) const {
+  const auto fits = [](const std::string& wanted, const std::string& text) {
+    return wanted.empty() || wanted == text;
+  };
+  return fits(type, actual.type) && fits(unit, actual.unit) &&
+         fits(period_type, actual.period_type) && fits(period_unit, actual.period_unit);
+}
+
 bool Selector::Matches(const Labels& labels) const {
   return std::all_of(matchers.begin(), matchers.end(),
                      [&](const Matcher& matcher) { return matcher.Matches(labels); });

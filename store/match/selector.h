@@ -44,12 +44,18 @@ struct Matcher {
   bool Matches(const Labels& labels) const;
 };
 
-// The sample type that a type asks for; an empty part means any.
-struct SampleTypeChoice {
+// One column of values of a profile: cpu in nanoseconds, sampled every so many nanoseconds of cpu.
+struct SampleType {
   std::string type;
   std::string unit;
   std::string period_type;
   std::string period_unit;
+  auto operator<=>(const SampleType&) const = default;
+};
+
+// The sample type that a type asks for; an empty part means any.
+struct SampleTypeChoice : SampleType {
+  bool Matches(const SampleType& actual) const;
 };
 
 struct Selector {

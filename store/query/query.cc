@@ -11,20 +11,14 @@ namespace {
 
 constexpr size_t kNoSampleType = SIZE_MAX;
 
-bool Fits(const std::string& wanted, std::string_view actual) {
-  return wanted.empty() || wanted == actual;
-}
-
 // The number of the sample type that is asked for; kNoSampleType when the profile does not have it.
 size_t FindSampleType(const SampleTypeChoice& choice, const pprof::Profile& profile) {
-  if (!Fits(choice.period_type, profile.strings.Get(profile.period_type.type)) ||
-      !Fits(choice.period_unit, profile.strings.Get(profile.period_type.unit))) {
-    return kNoSampleType;
-  }
+  const auto text = [&](uint32_t index) { return std::string(profile.strings.Get(index)); };
   for (size_t i = 0; i < profile.sample_types.size(); ++i) {
-    const pprof::ValueType& type = profile.sample_types[i];
-    if (Fits(choice.type, profile.strings.Get(type.type)) &&
-        Fits(choice.unit, profile.strings.Get(type.unit))) {
+    if (choice.Matches({.type = text(profile.sample_types[i].type),
+                        .unit = text(profile.sample_types[i].unit),
+                        .period_type = text(profile.period_type.type),
+                        .period_unit = text(profile.period_type.unit)})) {
       return i;
     }
   }
@@ -96,16 +90,6 @@ Result<MergedProfile> MergeProfiles(Database* database, const Clock& clock,
                          FormatRfc3339(range.until_ns) + "; /series lists what there is");
   }
   return merged;
-}
-
-size_t DefaultSampleType(const pprof::Profile& profile) {
-  if (profile.default_sample_type != 0) {
-    const std::string_view wanted = profile.strings.Get(profile.default_sample_type);
-    for (size_t i = 0; i < profile.sample_types.size(); ++i) {
-      if (profile.strings.Get(profile.sample_types[i].type) == wanted) return i;
-    }
-  }
-  return profile.sample_types.size() - 1;
 }
 
 }  // namespace flamefleet::store

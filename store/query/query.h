@@ -38,7 +38,4 @@ Result<MergedProfile> MergeProfiles(Database* database, const Clock& clock,
                                     const Selector& selector, const TimeRange& range,
                                     const QueryLimits& limits);
 
-// The sample type that a person wants to see first: the profile's default, else the last one.
-size_t DefaultSampleType(const pprof::Profile& profile);
-
 }  // namespace flamefleet::store

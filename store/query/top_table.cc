@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/pprof/top.h"
+#include "store/query/full_type.h"
 
 namespace flamefleet::store {
 namespace {
@@ -53,18 +54,6 @@ double Percent(int64_t part, int64_t total) {
   return total == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(total);
 }
 
-// "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-std::string FullType(const MergedProfile& merged, const pprof::ValueType& type) {
-  const pprof::StringTable& strings = merged.profile.strings;
-  std::string text = merged.name;
-  for (const uint32_t part :
-       {type.type, type.unit, merged.profile.period_type.type, merged.profile.period_type.unit}) {
-    text += ":";
-    text += strings.Get(part);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string FormatValue(int64_t value, std::string_view unit) {
@@ -74,12 +63,12 @@ std::string FormatValue(int64_t value, std::string_view unit) {
 }
 
 std::string TopAsText(const MergedProfile& merged, const TimeRange& range, size_t limit) {
-  const size_t index = DefaultSampleType(merged.profile);
+  const size_t index = pprof::DefaultSampleType(merged.profile);
   const pprof::ValueType& type = merged.profile.sample_types[index];
   const std::string_view unit = merged.profile.strings.Get(type.unit);
   const pprof::Top top = pprof::HottestFunctions(merged.profile, index, limit);
 
-  std::string text = "type      " + Printable(FullType(merged, type)) + "\n";
+  std::string text = "type      " + Printable(FullType(merged, index)) + "\n";
   text +=
       "range     " + FormatRfc3339(range.from_ns) + " to " + FormatRfc3339(range.until_ns) + "\n";
   text += "profiles  " + std::to_string(merged.profiles) + " of " + std::to_string(merged.series) +
@@ -100,14 +89,14 @@ std::string TopAsText(const MergedProfile& merged, const TimeRange& range, size_
 }
 
 std::string TopAsJson(const MergedProfile& merged, const TimeRange& range, size_t limit) {
-  const size_t index = DefaultSampleType(merged.profile);
+  const size_t index = pprof::DefaultSampleType(merged.profile);
   const pprof::ValueType& type = merged.profile.sample_types[index];
   const pprof::Top top = pprof::HottestFunctions(merged.profile, index, limit);
   nlohmann::json functions = nlohmann::json::array();
   for (const pprof::TopFunction& f : top.functions) {
     functions.push_back({{"name", f.name}, {"flat", f.flat}, {"cum", f.cum}});
   }
-  const nlohmann::json json = {{"type", FullType(merged, type)},
+  const nlohmann::json json = {{"type", FullType(merged, index)},
                                {"unit", std::string(merged.profile.strings.Get(type.unit))},
                                {"from", FormatRfc3339(range.from_ns)},
                                {"until", FormatRfc3339(range.until_ns)},

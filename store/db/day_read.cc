@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reads a day; what writes it is in day.cc.
+#include <algorithm>
+#include <map>
+
+#include "store/db/day.h"
+#include "store/db/digest.h"
+
+namespace flamefleet::store {
+namespace {
+
+using SampleTypes = std::map<int64_t, SampleType>;
+
+Result<SampleTypes> ReadSampleTypes(SqliteConnection* connection) {
+  FF_ASSIGN_OR_RETURN(
+      SqliteStatement rows,
+      connection->Prepare("SELECT id, type, unit, period_type, period_unit FROM sample_type"));
+  SampleTypes types;
+  for (;;) {
+    FF_ASSIGN_OR_RETURN(const bool row, rows.Step());
+    if (!row) return types;
+    types[rows.Int(0)] = {.type = std::string(rows.Bytes(1)),
+                          .unit = std::string(rows.Bytes(2)),
+                          .period_type = std::string(rows.Bytes(3)),
+                          .period_unit = std::string(rows.Bytes(4))};
+  }
+}
+
+}  // namespace
+
+Result<std::optional<SqliteConnection>> Day::OpenSnapshot() const {
+  const MutexLock lock(&mutex_);
+  if (retired_) return std::optional<SqliteConnection>();
+  FF_ASSIGN_OR_RETURN(SqliteConnection connection,
+                      SqliteConnection::Open(path_, SqliteConnection::Mode::kReadOnly));
+  FF_RETURN_IF_ERROR(connection.Execute("BEGIN; SELECT count(*) FROM sqlite_schema;"));
+  return std::optional<SqliteConnection>(std::move(connection));
+}
+
+std::vector<std::pair<int64_t, Labels>> Day::MatchingSeries(const Selector& selector) const {
+  std::vector<std::pair<int64_t, Labels>> matching;
+  const MutexLock lock(&mutex_);
+  for (const auto& [labels, id] : series_) {
+    if (selector.Matches(labels)) matching.emplace_back(id, labels);
+  }
+  return matching;
+}
+
+Status Day::Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor,
+                   size_t* damaged) const {
+  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
+  if (!snapshot) return OkStatus();
+  FF_ASSIGN_OR_RETURN(
+      SqliteStatement profiles,
+      snapshot->Prepare("SELECT time_ns, pprof, digest FROM profile WHERE "
+                        "series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns"));
+  for (const auto& [id, labels] : MatchingSeries(selector)) {
+    profiles.BindInt(1, id);
+    profiles.BindInt(2, range.from_ns);
+    profiles.BindInt(3, range.until_ns);
+    for (;;) {
+      FF_ASSIGN_OR_RETURN(const bool row, profiles.Step());
+      if (!row) break;
+      if (Digest(profiles.Bytes(1)) != profiles.Bytes(2)) {
+        ++*damaged;
+        continue;
+      }
+      FF_RETURN_IF_ERROR(visitor(labels, profiles.Int(0), profiles.Bytes(1)));
+    }
+  }
+  return OkStatus();
+}
+
+Status Day::SelectSeries(const Selector& selector, const TimeRange& range,
+                         const std::function<void(const Labels&)>& visitor) const {
+  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
+  if (!snapshot) return OkStatus();
+  FF_ASSIGN_OR_RETURN(SqliteStatement exists,
+                      snapshot->Prepare("SELECT EXISTS (SELECT 1 FROM profile WHERE series_id = ?1 "
+                                        "AND time_ns BETWEEN ?2 AND ?3)"));
+  for (const auto& [id, labels] : MatchingSeries(selector)) {
+    exists.BindInt(1, id);
+    exists.BindInt(2, range.from_ns);
+    exists.BindInt(3, range.until_ns);
+    FF_ASSIGN_OR_RETURN(const bool row, exists.Step());
+    if (row && exists.Int(0) != 0) visitor(labels);
+    exists.Reset();
+  }
+  return OkStatus();
+}
+
+// `sql` gives time_ns, sample_type_id, is_default, value for series ?1 from ?2 until ?3.
+Status Day::VisitTotals(const char* sql, const Selector& selector, const TimeRange& range,
+                        const TotalVisitor& visitor) const {
+  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
+  if (!snapshot) return OkStatus();
+  FF_ASSIGN_OR_RETURN(const SampleTypes types, ReadSampleTypes(&*snapshot));
+  FF_ASSIGN_OR_RETURN(SqliteStatement totals, snapshot->Prepare(sql));
+  for (const auto& [id, labels] : MatchingSeries(selector)) {
+    totals.BindInt(1, id);
+    totals.BindInt(2, range.from_ns);
+    totals.BindInt(3, range.until_ns);
+    for (;;) {
+      FF_ASSIGN_OR_RETURN(const bool row, totals.Step());
+      if (!row) break;
+      const auto type = types.find(totals.Int(1));
+      if (type == types.end()) return DataLossError(path_ + ": a total has no sample type");
+      visitor(labels, totals.Int(0),
+              {.type = type->second, .is_default = totals.Int(2) != 0, .value = totals.Int(3)});
+    }
+  }
+  return OkStatus();
+}
+
+Status Day::SelectTotals(const Selector& selector, const TimeRange& range,
+                         const TotalVisitor& visitor) const {
+  const auto wanted = [&](const Labels& labels, int64_t time_ns, const Total& total) {
+    const bool fits = selector.sample_type.type.empty() ? total.is_default
+                                                        : selector.sample_type.Matches(total.type);
+    if (fits) visitor(labels, time_ns, total);
+  };
+  return VisitTotals(
+      "SELECT time_ns, sample_type_id, is_default, value FROM profile "
+      "JOIN total ON profile_id = profile.id "
+      "WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3",
+      selector, range, wanted);
+}
+
+Status Day::SelectNewestTotals(const Selector& selector, const TimeRange& range,
+                               const TotalVisitor& visitor) const {
+  return VisitTotals(
+      "SELECT time_ns, sample_type_id, is_default, value FROM "
+      "(SELECT id, time_ns FROM profile WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 "
+      "ORDER BY time_ns DESC LIMIT 1) AS newest JOIN total ON profile_id = newest.id",
+      selector, range, visitor);
+}
+
+}  // namespace flamefleet::store

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/query/timeline.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/pprof/wrapping_sum.h"
+#include "store/query/full_type.h"
+
+namespace flamefleet::store {
+namespace {
+
+std::string ValueOf(const Labels& labels, const std::string& name) {
+  const auto label = labels.find(name);
+  return label == labels.end() ? "" : label->second;
+}
+
+}  // namespace
+
+Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
+                                const TimeRange& range, int64_t step_ns,
+                                const std::string& by_label) {
+  const auto steps = static_cast<size_t>((range.until_ns - range.from_ns) / step_ns) + 1;
+  if (steps > kMaxTimelinePoints) {
+    return InvalidArgumentError("step is too short for the range: it gives " +
+                                std::to_string(steps) + " points, at most " +
+                                std::to_string(kMaxTimelinePoints) + " are allowed");
+  }
+  Timeline timeline{.step_ns = step_ns};
+  Status error;
+  const auto add = [&](const Labels& labels, int64_t time_ns, const Total& total) {
+    if (!error.ok()) return;
+    const std::string type = FullType(ValueOf(labels, kProfileName), total.type);
+    if (timeline.type.empty()) {
+      timeline.type = type;
+      timeline.unit = total.type.unit;
+    }
+    if (type != timeline.type) {
+      error = FailedPreconditionError("the query means " + timeline.type + " and " + type +
+                                      "; name one of them");
+      return;
+    }
+    Timeline::Line& line = timeline.lines[by_label.empty() ? "" : ValueOf(labels, by_label)];
+    if (timeline.lines.size() > kMaxTimelineLines) {
+      error = ResourceExhaustedError("label '" + by_label + "' has more than " +
+                                     std::to_string(kMaxTimelineLines) +
+                                     " values; choose another label or fewer series");
+      return;
+    }
+    line.points.resize(steps);
+    int64_t& point = line.points[static_cast<size_t>((time_ns - range.from_ns) / step_ns)];
+    point = pprof::WrappingSum(point, total.value);
+    line.total = pprof::WrappingSum(line.total, total.value);
+  };
+  FF_RETURN_IF_ERROR(database->SelectTotals(selector, range, add));
+  FF_RETURN_IF_ERROR(error);
+  return timeline;
+}
+
+std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, size_t limit) {
+  std::vector<const std::pair<const std::string, Timeline::Line>*> order;
+  for (const auto& line : timeline.lines)
+    order.push_back(&line);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->second.total > b->second.total; });
+  order.resize(std::min(limit, order.size()));
+  nlohmann::json json = {
+      {"type", timeline.type},
+      {"unit", timeline.unit},
+      {"from", FormatRfc3339(range.from_ns)},
+      {"until", FormatRfc3339(range.until_ns)},
+      {"stepSeconds", static_cast<double>(timeline.step_ns) / kNanosPerSecond},
+      {"lineCount", timeline.lines.size()},
+      {"lines", nlohmann::json::array()},
+  };
+  for (const auto* line : order) {
+    json["lines"].push_back(
+        {{"value", line->first}, {"total", line->second.total}, {"points", line->second.points}});
+  }
+  return json.dump() + "\n";
+}
+
+Result<std::string> TypesAsJson(Database* database, const Selector& selector,
+                                const TimeRange& range) {
+  struct Found {
+    std::string unit;
+    bool is_default = false;
+  };
+  std::map<std::string, Found> found;  // by full type
+  FF_RETURN_IF_ERROR(database->SelectNewestTotals(
+      selector, range, [&](const Labels& labels, int64_t, const Total& total) {
+        Found& type = found[FullType(ValueOf(labels, kProfileName), total.type)];
+        type.unit = total.type.unit;
+        type.is_default |= total.is_default;
+      }));
+  nlohmann::json types = nlohmann::json::array();
+  for (const auto& [type, about] : found)
+    types.push_back({{"type", type}, {"unit", about.unit}, {"default", about.is_default}});
+  return nlohmann::json({{"types", types}}).dump() + "\n";
+}
+
+}  // namespace flamefleet::store
