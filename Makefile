@@ -12,7 +12,8 @@ help: ## Print this list
 .PHONY: deps configure build unit test golden-update fmt fmt-check tidy
 deps: ## Install the Debian packages that are missing (debian-packages.txt)
 	@missing=$$(comm -23 <(tools/debian-packages run build test e2e lint bench | sort -u) \
-	  <(dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\n' | awk '$$1 == "ii" { print $$2 }' | sort -u)); \
+	  <(dpkg-query -W -f '$${db:Status-Abbrev} $${Package} $${Provides}\n' | \
+	    awk '$$1 == "ii" { for (i = 2; i <= NF; i++) { sub(",", "", $$i); print $$i } }' | sort -u)); \
 	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -qy --no-install-recommends $$missing; fi
 
 configure:

@@ -58,6 +58,7 @@ def _show(fleet):
     recorded = store.download('process_cpu{pod=~"private-.*"}', "now-5m")
     print("\nThe pod `private` was not opted in:",
           "YET IT WAS PROFILED, which is a bug" if recorded else "the store has nothing of it.")
+    print(f"\nFlame graphs, comparison and diff in a browser:\n  {store.url}/")
     print("\nTo look further:\n  eval \"$(e2e/cluster kubeconfig)\"\n  kubectl get profiling -A"
           "\n  kubectl describe profilingtarget -n shop targeted\n  kubectl get pods -A -o wide")
     print(f"  export KUBECONFIG={fleet.cluster.kubeconfig}    # for a kubectl of your own")

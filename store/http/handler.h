@@ -3,7 +3,7 @@
 // it.
 //
 // Thread: any, several at once.
-// Bounds: QueryLimits per query, kMaxConcurrentQueries at a time.
+// Bounds: those of PushHandler and QueryHandler.
 // Errors: become a status code and a message; of push as Pyroscope has it, in JSON.
 #pragma once
 
@@ -14,11 +14,8 @@
 #include "base/metrics.h"
 #include "store/db/database.h"
 #include "store/ingest/push.h"
-#include "store/query/query.h"
 
 namespace flamefleet::store {
-
-constexpr ptrdiff_t kMaxConcurrentQueries = 2;  // each may take QueryLimits::max_merge_bytes
 
 class StoreHandler {
  public:

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/gzip.h"
 #include "base/pprof/profile.h"
 #include "tests/store/http/store_server.h"
 #include "tests/support/command.h"
@@ -150,6 +151,107 @@ TEST_F(HandlerTest, SeriesAndLabelsAreListed) {
   EXPECT_EQ(Json(Get(port(), "/series", {{"until", "now-30m"}})).at("series").size(), 0U);
 }
 
+TEST_F(HandlerTest, FlameGraphIsTheTreeOfTheMerge) {
+  PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow - 60 * kNanosPerSecond));
+  PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow));
+  const nlohmann::json json = Json(Get(port(), "/flamegraph"));
+  EXPECT_EQ(json.at("type"), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+  EXPECT_EQ(json.at("total"), 120'000'000);
+  EXPECT_EQ(json.at("profiles"), 2);
+  EXPECT_EQ(json.at("pruned"), nlohmann::json({{"nodes", 0}, {"self", 0}}));
+  EXPECT_FALSE(json.contains("baseline"));
+  const nlohmann::json& nodes = json.at("nodes");
+  ASSERT_EQ(nodes.at("total").size(), 5U);
+  EXPECT_EQ(nodes.at("total")[0], 120'000'000);
+  EXPECT_EQ(nodes.at("parent")[1], 0);
+  const nlohmann::json& functions = json.at("functions");
+  for (size_t i = 0; i < functions.at("name").size(); ++i) {
+    if (functions.at("name")[i] != "main.work") continue;
+    EXPECT_EQ(functions.at("self")[i], 20'000'000);
+    EXPECT_EQ(functions.at("total")[i], 120'000'000);
+  }
+}
+
+TEST_F(HandlerTest, FlameGraphComparesWithABaseline) {
+  PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow));
+  PushOrDie(SeriesLabels("cart"), CpuProfileAt(kNow - 60 * kNanosPerSecond));
+  PushOrDie(SeriesLabels("cart"), CpuProfileAt(kNow));
+  PushOrDie(SeriesLabels("shop", "memory"), FileAt("hand_mem.pb.gz", kNow));
+  const auto compare = [&](const std::string& baseline) {
+    return Get(port(), "/flamegraph",
+               {{"query", "process_cpu{service_name=\"shop\"}"}, {"baseline-query", baseline}});
+  };
+  const nlohmann::json json = Json(compare("process_cpu{service_name=\"cart\"}"));
+  EXPECT_EQ(json.at("total"), 60'000'000);
+  EXPECT_EQ(json.at("baseline").at("total"), 120'000'000);
+  EXPECT_EQ(json.at("baseline").at("nodes").at("total").size(),
+            json.at("nodes").at("total").size());
+  EXPECT_EQ(compare("memory").status, 422);
+  const Reply none = compare("process_cpu{service_name=\"nobody\"}");
+  EXPECT_EQ(none.status, 404);
+  EXPECT_THAT(none.body, HasSubstr("baseline: no profile matches"));
+}
+
+TEST_F(HandlerTest, TimelineSumsByStepAndLabel) {
+  PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow - 100 * kNanosPerSecond));
+  PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow - 90 * kNanosPerSecond));
+  PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow));
+  PushOrDie(SeriesLabels("cart"), CpuProfileAt(kNow));
+  const nlohmann::json json = Json(Get(port(), "/timeline",
+                                       {{"query", "process_cpu:cpu"},
+                                        {"from", "now-120s"},
+                                        {"step", "60"},
+                                        {"by", "service_name"}}));
+  EXPECT_EQ(json.at("unit"), "nanoseconds");
+  EXPECT_EQ(json.at("lines"),
+            nlohmann::json::parse(
+                R"([{"value": "shop", "total": 180000000, "points": [120000000, 0, 60000000]},
+                    {"value": "cart", "total": 60000000, "points": [0, 0, 60000000]}])"));
+  const nlohmann::json together = Json(Get(port(), "/timeline", {{"step", "3600"}}));
+  EXPECT_EQ(together.at("lines")[0].at("total"), 240'000'000);
+  EXPECT_EQ(together.at("type"), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+  EXPECT_EQ(Get(port(), "/timeline", {{"step", "1"}}).status, 400);
+  EXPECT_EQ(Json(Get(port(), "/timeline", {{"query", "wall"}})).at("lineCount"), 0);
+}
+
+TEST_F(HandlerTest, TypesAreThoseThatWereStored) {
+  PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow));
+  PushOrDie(SeriesLabels("shop", "memory"), FileAt("hand_mem.pb.gz", kNow));
+  std::map<std::string, bool> types;
+  const nlohmann::json json = Json(Get(port(), "/types"));
+  for (const nlohmann::json& type : json.at("types"))
+    types[type.at("type")] = type.at("default");
+  EXPECT_EQ(types.at("process_cpu:samples:count:cpu:nanoseconds"), false);
+  EXPECT_EQ(types.at("process_cpu:cpu:nanoseconds:cpu:nanoseconds"), true);
+  EXPECT_EQ(types.at("memory:inuse_space:bytes:space:bytes"), true);
+  EXPECT_EQ(types.size(), 6U);
+  EXPECT_EQ(Json(Get(port(), "/types", {{"until", "now-30m"}})).at("types").size(), 0U);
+}
+
+TEST_F(HandlerTest, LargeAnswersAreCompressedForThoseWhoAccept) {
+  PushOrDie(SeriesLabels("shop"), FileAt("hand_deep1500.pb.gz", kNow));
+  const Reply plain = Get(port(), "/flamegraph");
+  const Reply compressed = Send(port(), "GET", "/flamegraph", {{"Accept-Encoding", "gzip, br"}});
+  EXPECT_EQ(compressed.headers.at("content-encoding"), "gzip");
+  const Result<std::string> body = GunzipBounded(compressed.body, 16 << 20);
+  ASSERT_TRUE(body.ok()) << body.status();
+  EXPECT_EQ(*body, plain.body);
+}
+
+TEST_F(HandlerTest, BrowsersGetTheUi) {
+  const Reply page = Send(port(), "GET", "/", {{"Accept", "text/html,*/*"}});
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, HasSubstr("<div id=\"app\">"));
+  EXPECT_THAT(page.headers.at("content-security-policy"), HasSubstr("script-src 'self'"));
+  const Reply again =
+      Send(port(), "GET", "/index.html", {{"If-None-Match", page.headers.at("etag")}});
+  EXPECT_EQ(again.status, 304);
+  EXPECT_EQ(again.body, "");
+  EXPECT_THAT(Get(port(), "/speedscope/").body, HasSubstr("speedscope"));
+  for (const char* path : {"/../../etc/passwd", "/speedscope/../index.html", "/assets/"})
+    EXPECT_EQ(Send(port(), "GET", path).status, 404) << path;
+}
+
 TEST_F(HandlerTest, BadQueriesSayWhatIsWrong) {
   PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow));
   PushOrDie(SeriesLabels("py"), FileAt("sdk_py_cpu.pb", kNow));
@@ -199,8 +301,8 @@ TEST_F(HandlerTest, MetricsPassPromtool) {
 
 TEST_F(HandlerTest, RootListsTheRoutes) {
   const std::string body = Get(port(), "/").body;
-  for (const char* route :
-       {"/push.v1.PusherService/Push", "/pprof", "/top", "/series", "/labels"}) {
+  for (const char* route : {"/push.v1.PusherService/Push", "/pprof", "/top", "/flamegraph",
+                            "/timeline", "/types", "/series", "/labels"}) {
     EXPECT_THAT(body, HasSubstr(route));
   }
   EXPECT_EQ(Get(port(), "/healthz").status, 200);

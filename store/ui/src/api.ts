@@ -1,0 +1,99 @@
+// The store's answers, as its handler.cc lists them.
+
+export interface Side {
+  from: string;
+  until: string;
+  profiles: number;
+  series: number;
+  total: number;
+}
+
+export interface Values {
+  self: number[];
+  total: number[];
+}
+
+export interface FlameGraphAnswer extends Side {
+  type: string;
+  unit: string;
+  functions: Values & { name: string[]; module: string[] };
+  nodes: Values & { function: number[]; parent: number[] };
+  pruned: { nodes: number; self: number };
+  baseline?: Side & { functions: Values; nodes: Values; pruned: { self: number } };
+}
+
+export interface TimelineAnswer {
+  type: string;
+  unit: string;
+  from: string;
+  until: string;
+  stepSeconds: number;
+  lineCount: number;
+  lines: { value: string; total: number; points: number[] }[];
+}
+
+export interface ProfileType {
+  type: string;
+  unit: string;
+  default: boolean;
+}
+
+// What a query means: a profile type and label matchers, from when to when.
+export interface Selection {
+  query: string;
+  from: string;
+  until: string;
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+async function get<T>(path: string, parameters: Record<string, string>, signal: AbortSignal) {
+  const response = await fetch(`${path}?${new URLSearchParams(parameters)}`, {
+    headers: { Accept: 'application/json' },
+    signal,
+  });
+  if (!response.ok) throw new ApiError(response.status, (await response.text()).trim());
+  return (await response.json()) as T;
+}
+
+export const getFlameGraph = (main: Selection, baseline: Selection | null, signal: AbortSignal) =>
+  get<FlameGraphAnswer>(
+    '/flamegraph',
+    {
+      ...main,
+      ...(baseline && {
+        'baseline-query': baseline.query,
+        'baseline-from': baseline.from,
+        'baseline-until': baseline.until,
+      }),
+    },
+    signal,
+  );
+
+export const getTimeline = (selection: Selection, by: string, signal: AbortSignal) =>
+  get<TimelineAnswer>('/timeline', { ...selection, ...(by && { by }) }, signal);
+
+export const getTypes = async (from: string, until: string, signal: AbortSignal) =>
+  (await get<{ types: ProfileType[] }>('/types', { from, until }, signal)).types;
+
+export const getSeries = async (selection: Selection, signal: AbortSignal) =>
+  (await get<{ series: Record<string, string>[] }>('/series', { ...selection }, signal)).series;
+
+export const getLabelValues = async (name: string, selection: Selection, signal: AbortSignal) =>
+  (
+    await get<{ values: string[] }>(
+      `/labels/${encodeURIComponent(name)}/values`,
+      { ...selection },
+      signal,
+    )
+  ).values;
+
+export const pprofUrl = (selection: Selection) =>
+  `/pprof?${new URLSearchParams({ ...selection })}`;

@@ -1,0 +1,31 @@
+// Numbers for people.
+
+const scaled = (value: number, scales: [number, string][], smallest: string) => {
+  const scale = scales.find(([factor]) => Math.abs(value) >= factor);
+  return scale ? `${(value / scale[0]).toFixed(2)} ${scale[1]}` : `${round(value)}${smallest}`;
+};
+const round = (value: number) => Number(value.toFixed(2)).toLocaleString('en');
+
+export function formatValue(value: number, unit: string): string {
+  if (unit === 'nanoseconds') {
+    return scaled(value, [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs']], ' ns');
+  }
+  if (unit === 'bytes') {
+    return scaled(value, [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [1024, 'KiB']], ' B');
+  }
+  return round(value);
+}
+
+export const percent = (part: number, whole: number) =>
+  whole === 0 ? '0 %' : `${((100 * part) / whole).toFixed(2)} %`;
+
+export const signed = (points: number) => `${points > 0 ? '+' : ''}${points.toFixed(2)}`;
+
+// A total per step as a rate: CPU time per time is a number of cores.
+export function formatRate(total: number, seconds: number, unit: string): string {
+  if (unit === 'nanoseconds') return `${(total / 1e9 / seconds).toFixed(2)} cores`;
+  return `${formatValue(total / seconds, unit)}/s`;
+}
+
+export const formatTime = (milliseconds: number) =>
+  new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ');

@@ -1,0 +1,107 @@
+// The whole state of the page is in its address: a link shows another person the same.
+import { useEffect, useState } from 'preact/hooks';
+import type { Selection } from './api';
+
+export const views = ['overview', 'single', 'compare', 'diff'] as const;
+export type View = (typeof views)[number];
+
+const defaults = {
+  view: 'overview' as View,
+  type: 'process_cpu:cpu',
+  service: '',
+  filter: '', // further matchers: namespace="shop", pod=~"web-.*"
+  from: 'now-1h',
+  until: 'now',
+  // The baseline of a comparison; an empty range is the first half of from to until, and `main` the
+  // second. Empty filters are those of the other side.
+  baseFilter: '',
+  baseFrom: '',
+  baseUntil: '',
+  mainFrom: '',
+  mainUntil: '',
+  search: '',
+  sort: 'self' as 'self' | 'total' | 'name' | 'delta',
+  root: 'top' as 'top' | 'bottom',
+  palette: 'standard' as 'standard' | 'colour-blind',
+};
+export type State = typeof defaults;
+export type SetState = (change: Partial<State>, keep?: { replace: boolean }) => void;
+
+export function readState(search: string): State {
+  const state: Record<string, string> = { ...defaults };
+  for (const [key, value] of new URLSearchParams(search)) if (key in defaults) state[key] = value;
+  if (!views.includes(state.view as View)) state.view = defaults.view;
+  return state as unknown as State;
+}
+
+export function linkTo(state: State): string {
+  const changed = Object.entries(state).filter(
+    ([key, value]) => value !== defaults[key as keyof State],
+  );
+  return `/?${new URLSearchParams(changed)}`;
+}
+
+export function useUrlState(): [State, SetState] {
+  const [state, setState] = useState(() => readState(location.search));
+  useEffect(() => {
+    const back = () => setState(readState(location.search));
+    addEventListener('popstate', back);
+    return () => removeEventListener('popstate', back);
+  }, []);
+  const change: SetState = (change, keep) => {
+    setState((old) => {
+      const next = { ...old, ...change };
+      const link = linkTo(next);
+      if (keep?.replace) history.replaceState(null, '', link);
+      else if (link !== linkTo(old)) history.pushState(null, '', link);
+      return next;
+    });
+  };
+  return [state, change];
+}
+
+// A text of the store's query language.
+const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
+
+export const matcher = (label: string, value: string) => `${quoted(label)}=${quoted(value)}`;
+
+export function queryOf(state: State, filter = state.filter): string {
+  const matchers = [state.service && matcher('service_name', state.service), filter.trim()];
+  return `${state.type}{${matchers.filter(Boolean).join(', ')}}`;
+}
+
+export const selectionOf = (state: State): Selection => ({
+  query: queryOf(state),
+  from: state.from,
+  until: state.until,
+});
+
+// Milliseconds since 1970 of a time as the state has it; NaN when only the store can tell.
+export function timeOf(text: string, now: number): number {
+  if (text === 'now' || text === '') return now;
+  const ago = /^now-(\d+)([smhd])$/.exec(text);
+  if (ago) {
+    const seconds = { s: 1, m: 60, h: 3600, d: 86400 }[ago[2] as 's' | 'm' | 'h' | 'd'];
+    return now - Number(ago[1]) * seconds * 1000;
+  }
+  return /^\d{13}$/.test(text) ? Number(text) : Date.parse(text);
+}
+
+// The two sides of a comparison.
+export function sidesOf(state: State): { baseline: Selection; main: Selection } {
+  const now = Date.now();
+  const [from, until] = [timeOf(state.from, now), timeOf(state.until, now)];
+  const middle = String(Math.round((from + until) / 2));
+  return {
+    baseline: {
+      query: queryOf(state, state.baseFilter || state.filter),
+      from: state.baseFrom || String(from),
+      until: state.baseUntil || middle,
+    },
+    main: {
+      query: queryOf(state),
+      from: state.mainFrom || middle,
+      until: state.mainUntil || String(until),
+    },
+  };
+}
