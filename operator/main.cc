@@ -86,6 +86,7 @@ int Run(int count, const char* const* arguments) {
   OperatorOptions options;
   options.listen = "127.0.0.1:8081";
   options.agents_listen = ":9443";
+  options.lease.name = "flamefleet-operator";
   Flags flags("flamefleet-operator run [flags]", "Runs the operator until SIGTERM or SIGINT.");
   common.AddTo(flags);
   flags.Text("namespace", "NAME",
@@ -97,10 +98,17 @@ int Run(int count, const char* const* arguments) {
              &options.image, "FLAMEFLEET_IMAGE");
   flags.Text("listen", "ADDRESS", "where to serve /healthz, /readyz and /metrics", &options.listen);
   flags.Text("agents-listen", "ADDRESS", "where agents connect to", &options.agents_listen);
+  flags.Duration("lease-duration", "how long a leader that died silently keeps others waiting",
+                 &options.lease.lease_duration);
+  flags.Duration("renew-deadline", "how long a leader goes on without renewing its lease",
+                 &options.lease.renew_deadline);
+  flags.Duration("retry-period", "time between two tries to get or renew the lease",
+                 &options.lease.retry_period);
   return Execute(flags, common, count, arguments, [&](const std::stop_token& stop) -> Status {
     FF_ASSIGN_OR_RETURN(options.client, FindClientConfig(common.sources));
     if (options.ns.empty()) options.ns = options.client.ns;
     if (options.ns.empty()) return InvalidArgumentError("--namespace is missing");
+    options.lease.identity = NewIdentity();
     FF_ASSIGN_OR_RETURN(const std::unique_ptr<Operator> program,
                         Operator::Create(options, SystemClock()));
     return program->Run(stop);

@@ -28,15 +28,18 @@ class Operator::Impl {
   Status Run(const std::stop_token& stop);
 
  private:
-  HttpServerResponse Answer(const HttpServerRequest& request) const;
+  HttpServerResponse Answer(const HttpServerRequest& request);
+  HttpServerResponse Readiness() const;
   Result<plan::ObjectSettings> FindSettings(const std::stop_token& stop);
-  // From a filled cache until stop is requested.
-  Status Serve(const plan::ObjectSettings& settings, const std::stop_token& stop);
+  // A term as the leader.
+  Status Serve(const plan::ObjectSettings& settings, const std::stop_token& term_over);
 
   const OperatorOptions options_;
   const Clock& clock_;
-  std::atomic<bool> ready_ = false;
+  std::atomic<bool> serving_ = false;
   Metrics metrics_;
+  std::unique_ptr<RestClient> lease_client_;
+  std::unique_ptr<LeaderElector> elector_;
   std::unique_ptr<RestClient> client_;
   ClusterCache cache_{options_.ns, metrics_};
   WorkQueue queue_{clock_, metrics_, "operator"};
@@ -45,7 +48,19 @@ class Operator::Impl {
 };
 
 Status Operator::Impl::Start() {
-  FF_ASSIGN_OR_RETURN(client_, RestClient::Create(options_.client, clock_, metrics_));
+  LeaseOptions lease = options_.lease;
+  lease.ns = options_.ns;
+  FF_RETURN_IF_ERROR(CheckLeaseOptions(lease));
+  RestClientOptions for_lease;
+  for_lease.timeout =
+      std::chrono::duration_cast<std::chrono::milliseconds>(lease.renew_deadline / 2);
+  for_lease.max_tries = 1;
+  FF_ASSIGN_OR_RETURN(lease_client_,
+                      RestClient::Create(options_.client, clock_, metrics_, for_lease));
+  elector_ = std::make_unique<LeaderElector>(*lease_client_, lease, clock_, metrics_);
+  RestClientOptions for_all;
+  for_all.may_write = [this] { return elector_->MayWrite(); };
+  FF_ASSIGN_OR_RETURN(client_, RestClient::Create(options_.client, clock_, metrics_, for_all));
   HttpServerOptions http;
   http.listen = options_.listen;
   FF_ASSIGN_OR_RETURN(http_, HttpServer::Create(http, [this](const HttpServerRequest& request) {
@@ -54,18 +69,26 @@ Status Operator::Impl::Start() {
   return OkStatus();
 }
 
-HttpServerResponse Operator::Impl::Answer(const HttpServerRequest& request) const {
+HttpServerResponse Operator::Impl::Answer(const HttpServerRequest& request) {
   if (request.path == "/healthz") return {200, "text/plain", "ok\n", {}};
-  if (request.path == "/readyz") {
-    if (ready_) return {200, "text/plain", "ok\n", {}};
-    const char* waiting = cache_.synced() ? "the agents' port is not open yet\n"
-                                          : "the objects of the cluster are not read yet\n";
-    return {503, "text/plain", waiting, {}};
-  }
+  if (request.path == "/readyz") return Readiness();
   if (request.path == "/metrics") {
+    queue_.UpdateMetrics();
     return {200, "text/plain; version=0.0.4", metrics_.RenderText(), {}};
   }
   return {404, "text/plain", "there is /healthz, /readyz and /metrics\n", {}};
+}
+
+HttpServerResponse Operator::Impl::Readiness() const {
+  const auto answer = [](int status, const std::string& text) {
+    return HttpServerResponse{status, "text/plain", text + "\n", {}};
+  };
+  if (!cache_.synced()) return answer(503, "the objects of the cluster are not read yet");
+  if (serving_) return answer(200, "ok: leading");
+  if (elector_->leading()) return answer(503, "the agents' port is not open yet");
+  const std::string holder = elector_->holder();
+  if (holder.empty()) return answer(503, "nobody holds the lease yet");
+  return answer(200, "ok: standing by for " + holder);
 }
 
 Result<plan::ObjectSettings> Operator::Impl::FindSettings(const std::stop_token& stop) {
@@ -79,24 +102,31 @@ Result<plan::ObjectSettings> Operator::Impl::FindSettings(const std::stop_token&
 
 Status Operator::Impl::Run(const std::stop_token& stop) {
   FF_ASSIGN_OR_RETURN(const plan::ObjectSettings settings, FindSettings(stop));
+  queue_.Close();
   cache_.Start(*client_, clock_);
   while (!cache_.synced()) {
     if (WaitForStop(stop, kSyncInterval)) return OkStatus();
   }
   Log(LogLevel::kInfo, "cache filled", {{"namespace", options_.ns}, {"image", settings.image}});
-  const Status served = Serve(settings, stop);
+  const Status ended = elector_->Run(stop, [&](const std::stop_token& term_over) {
+    const Status served = Serve(settings, term_over);
+    queue_.Close();
+    return served;
+  });
   cache_.Stop();
-  return served;
+  return ended;
 }
 
-Status Operator::Impl::Serve(const plan::ObjectSettings& settings, const std::stop_token& stop) {
+Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
+                             const std::stop_token& term_over) {
   control::ControlServer agents(clock_, metrics_,
                                 [this](const std::string& node) { triggers_.OnReport(node); });
   Applier applier(*client_, metrics_);
   StatusWriter status(*client_, clock_, metrics_);
   std::map<std::string, plan::NodeAssignment> assignments;
-  const ControllerContext context{cache_, agents, assignments, applier,
-                                  status, clock_, settings,    clock_.MonotonicNanos()};
+  const ControllerContext context{cache_,  agents,   assignments,
+                                  applier, status,   events,
+                                  clock_,  settings, clock_.MonotonicNanos()};
   PoolController pools(context);
   BackendController backends(context);
   TargetController targets(context);
@@ -114,13 +144,14 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings, const std::st
        std::initializer_list<Controller*>{&pools, &backends, &targets, &nodes}) {
     worker.Register(*controller);
   }
+  queue_.Open();
   triggers_.All();
   const std::jthread thread = StartThread(
       "worker", [&worker](const std::stop_token& stop_worker) { worker.Run(stop_worker); });
-  ready_ = true;
-  while (!WaitForStop(stop, std::chrono::hours(1))) {
+  serving_ = true;
+  while (!WaitForStop(term_over, std::chrono::hours(1))) {
   }
-  ready_ = false;
+  serving_ = false;
   return OkStatus();
 }
 

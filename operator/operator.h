@@ -5,11 +5,14 @@
 //                                               ^                       |           StatusWriter
 //                    agents -> ControlServer ---+  <--- assignments ----+
 //
-// Agents are served, and anything is written, only once the cache has been filled: an empty cache
-// must not tell anybody to stop.
+// Agents are served, and anything is written, only once the cache has been filled, as an empty
+// cache must not tell anybody to stop, and only while this process leads (LeaderElector). Another
+// replica stands by: its cache is kept, its agents' port is closed. It is ready all the same, else
+// a roll-out of two replicas would never end; an agent that the Service sends to it is refused at
+// once and tries again.
 //
 // Thread: Create, Run and the destructor from one thread. Threads inside: one watch per kind,
-// `worker`, those of HttpServer and ControlServer.
+// `worker`, `lease`, those of HttpServer and ControlServer.
 // Errors: Create: what keeps the operator from starting; Run: OK after stop was requested.
 #pragma once
 
@@ -20,6 +23,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "operator/kube/client_config.h"
+#include "operator/runtime/leader_elector.h"
 
 namespace flamefleet {
 
@@ -30,6 +34,7 @@ struct OperatorOptions {
   std::string image;          // of agents and stores; empty: that of the own pod
   std::string listen;         // /healthz, /readyz, /metrics
   std::string agents_listen;  // the agents' control channel
+  LeaseOptions lease;         // its namespace is `ns`
 };
 
 class Operator {

@@ -29,14 +29,36 @@ WorkQueue::WorkQueue(const Clock& clock, Metrics& metrics, const std::string& na
                                         kDurationBounds, {{"name", name}})),
       work_duration_(metrics.Histogram("workqueue_work_duration_seconds",
                                        "Time that one key takes.", kDurationBounds,
-                                       {{"name", name}})) {}
+                                       {{"name", name}})),
+      unfinished_(metrics.Gauge("workqueue_unfinished_work_seconds",
+                                "Sum of the times that the keys in work have taken so far.",
+                                {{"name", name}})),
+      longest_(metrics.Gauge("workqueue_longest_running_processor_seconds",
+                             "Time that the longest of the keys in work has taken so far.",
+                             {{"name", name}})) {}
 
 void WorkQueue::Add(const std::string& key, Duration delay) {
   MutexLock lock(&mutex_);
   AddLocked(key, clock_.MonotonicNanos() + delay.count());
 }
 
+void WorkQueue::Open() {
+  MutexLock lock(&mutex_);
+  open_ = true;
+}
+
+void WorkQueue::Close() {
+  MutexLock lock(&mutex_);
+  open_ = false;
+  schedule_.clear();
+  due_of_.clear();
+  again_.clear();
+  failures_.clear();
+  depth_.Set(0);
+}
+
 void WorkQueue::AddLocked(const std::string& key, int64_t due_ns) {
+  if (!open_) return;
   if (processing_.contains(key)) {
     const auto [again, added] = again_.try_emplace(key, due_ns);
     again->second = std::min(again->second, due_ns);
@@ -118,6 +140,39 @@ void WorkQueue::Done(const std::string& key) {
     depth_.Set(static_cast<double>(schedule_.size()));
     changed_.Signal();
   }
+}
+
+void WorkQueue::UpdateMetrics() {
+  MutexLock lock(&mutex_);
+  double sum = 0;
+  double longest = 0;
+  for (const auto& [key, since_ns] : processing_) {
+    const double seconds = Seconds(clock_.MonotonicNanos() - since_ns);
+    sum += seconds;
+    longest = std::max(longest, seconds);
+  }
+  unfinished_.Set(sum);
+  longest_.Set(longest);
+}
+
+int WorkQueue::FailuresOf(const std::string& key) const {
+  const auto found = failures_.find(key);
+  return found == failures_.end() ? 0 : found->second;
+}
+
+std::vector<WorkQueue::Item> WorkQueue::Look(size_t limit) const {
+  MutexLock lock(&mutex_);
+  const int64_t now_ns = clock_.MonotonicNanos();
+  std::vector<Item> items;
+  for (const auto& [key, since_ns] : processing_) {
+    if (items.size() == limit) return items;
+    items.push_back({key, true, Duration(since_ns - now_ns), FailuresOf(key)});
+  }
+  for (const auto& [due_ns, key] : schedule_) {
+    if (items.size() == limit) return items;
+    items.push_back({key, false, Duration(due_ns - now_ns), FailuresOf(key)});
+  }
+  return items;
 }
 
 }  // namespace flamefleet

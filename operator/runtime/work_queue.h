@@ -17,6 +17,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -32,6 +33,11 @@ class WorkQueue {
 
   WorkQueue(const Clock& clock, Metrics& metrics, const std::string& name);
 
+  // A closed queue, of a standby, takes no key and forgets those that wait: nobody would take them,
+  // and keys of objects that come and go would pile up. It begins open.
+  void Open();
+  void Close();
+
   // Due after `delay`; a key that already waits keeps the earlier time.
   void Add(const std::string& key, Duration delay = Duration(0));
   // Due after the key's back-off, which grows with each call until Forget.
@@ -45,15 +51,30 @@ class WorkQueue {
   std::optional<std::string> TryTake();
   void Done(const std::string& key);
 
+  // Brings the metrics that grow by time alone up to now: before they are read.
+  void UpdateMetrics();
+
+  // What it holds, for a person to look at: at most `limit` keys, those due first.
+  struct Item {
+    std::string key;
+    bool processing = false;
+    Duration due_in{0};  // negative: overdue; while processing: since when, negative
+    int failures = 0;    // in a row
+  };
+  std::vector<Item> Look(size_t limit) const;
+
  private:
   using Due = std::pair<int64_t, std::string>;  // monotonic time, key
 
   void AddLocked(const std::string& key, int64_t due_ns) FF_REQUIRES(mutex_);
   std::optional<std::string> TakeLocked() FF_REQUIRES(mutex_);
 
+  int FailuresOf(const std::string& key) const FF_REQUIRES(mutex_);
+
   const Clock& clock_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
+  bool open_ FF_GUARDED_BY(mutex_) = true;
   // Keys that wait, by due time and by name (the dirty set).
   std::set<Due> schedule_ FF_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> due_of_ FF_GUARDED_BY(mutex_);
@@ -68,6 +89,8 @@ class WorkQueue {
   CounterMetric retries_;
   HistogramMetric queue_duration_;
   HistogramMetric work_duration_;
+  GaugeMetric unfinished_;
+  GaugeMetric longest_;
 };
 
 }  // namespace flamefleet

@@ -89,7 +89,7 @@ std::unique_ptr<RestClient> ApiServer::NewClient(Metrics& metrics) const {
 
 ApiServer::Output ApiServer::Kubectl(const std::vector<std::string>& arguments,
                                      const std::string& input) const {
-  std::vector<std::string> command = {folder_ + "/state/kubectl", "--kubeconfig", kubeconfig_};
+  std::vector<std::string> command = {kubectl(), "--kubeconfig", kubeconfig_};
   command.insert(command.end(), arguments.begin(), arguments.end());
   Child child = Spawn(command, /*merge=*/true);
   // The pipe holds 64 KiB: what tests write fits.

@@ -34,11 +34,14 @@ class ApiServer {
   // A client of its own for the test, with an administrator's rights.
   std::unique_ptr<RestClient> NewClient(Metrics& metrics) const;
 
+  // The kubectl of the server's version.
+  std::string kubectl() const { return folder_ + "/state/kubectl"; }
+
   struct Output {
     int exit_code = 0;
     std::string text;  // stdout and stderr
   };
-  // The kubectl of the server's version with these arguments and this stdin.
+  // Its kubectl with these arguments and this stdin.
   Output Kubectl(const std::vector<std::string>& arguments, const std::string& input = "") const;
   // The same, and the test fails when kubectl does.
   std::string MustKubectl(const std::vector<std::string>& arguments,

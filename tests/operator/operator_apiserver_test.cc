@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator's binary against a real kube-apiserver and a real gRPC client in the place of an
 // agent. Pods are objects without a kubelet: the test says that they run.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/http/client.h"
 #include "tests/operator/apiserver_fixture.h"
 #include "tests/operator/fake_agent.h"
+#include "tests/operator/operator_process.h"
 
 namespace flamefleet {
 namespace {
@@ -25,55 +21,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kNamespace = "flamefleet-system";
-
-// A port that nobody uses now.
-uint16_t FreePort() {
-  const UniqueFd socket_fd(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  FF_CHECK(bind(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-  FF_CHECK(getsockname(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  return ntohs(address.sin_port);
-}
-
-// The operator's binary; killed without warning when this goes.
-class OperatorProcess {
- public:
-  OperatorProcess(const std::string& kubeconfig, uint16_t http_port, uint16_t agents_port) {
-    std::vector<std::string> arguments = {
-        FF_OPERATOR_BINARY,
-        "run",
-        "--kubeconfig=" + kubeconfig,
-        "--namespace=" + std::string(kNamespace),
-        "--image=example.org/flamefleet:test",
-        "--listen=127.0.0.1:" + std::to_string(http_port),
-        "--agents-listen=127.0.0.1:" + std::to_string(agents_port)};
-    std::vector<char*> argv;
-    for (std::string& argument : arguments)
-      argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    FF_CHECK(posix_spawn(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
-  }
-  ~OperatorProcess() {
-    if (pid_ > 0) End(SIGKILL);
-  }
-  OperatorProcess(const OperatorProcess&) = delete;
-  OperatorProcess& operator=(const OperatorProcess&) = delete;
-
-  // Its wait status.
-  int End(int signal) {
-    kill(pid_, signal);
-    int status = 0;
-    waitpid(std::exchange(pid_, -1), &status, 0);
-    return status;
-  }
-
- private:
-  pid_t pid_ = -1;
-};
+constexpr const char* kNamespace = kOperatorNamespace;
 
 class OperatorTest : public testing::Test {
  protected:
@@ -94,18 +42,9 @@ class OperatorTest : public testing::Test {
   }
 
   void Start() {
-    operator_ = std::make_unique<OperatorProcess>(server_->kubeconfig(), http_port_, agents_port_);
-    ASSERT_TRUE(Eventually([&] { return Http("/readyz").status == 200; }));
+    operator_ = std::make_unique<OperatorProcess>(server_->kubeconfig());
+    ASSERT_TRUE(Eventually([&] { return operator_->Leads(); }));
   }
-  HttpResponse Http(const std::string& path) const {
-    auto client = HttpClient::Create({"http://127.0.0.1:" + std::to_string(http_port_)});
-    FF_CHECK(client.ok());
-    HttpRequest request;
-    request.target = path;
-    const auto response = (*client)->Send(request);
-    return response.ok() ? *response : HttpResponse();
-  }
-  std::string AgentsAddress() const { return "127.0.0.1:" + std::to_string(agents_port_); }
 
   static void Apply(const json& object) {
     server_->MustKubectl({"apply", "--server-side", "-f", "-"}, object.dump());
@@ -198,7 +137,7 @@ class OperatorTest : public testing::Test {
     EXPECT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
     RunAgentPod();
     RunCheckout("checkout-1");
-    auto agent = std::make_unique<FakeAgent>(AgentsAddress(), "n1", "default");
+    auto agent = std::make_unique<FakeAgent>(operator_->agents_address(), "n1", "default");
     EXPECT_TRUE(Eventually([&] { return agent->Has("checkout-1"); }));
     return agent;
   }
@@ -212,11 +151,7 @@ class OperatorTest : public testing::Test {
   static bool TargetIs(const std::string& ready) {
     return Condition(Get("pt", "checkout", "shop"), "Ready").value("status", "") == ready;
   }
-  double Metric(const std::string& series) const {
-    const std::string text = Http("/metrics").body;
-    const size_t at = text.find(series + " ");
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 1));
-  }
+  double Metric(const std::string& series) const { return operator_->Metric(series); }
   // Has the pool reconciled and waits for it.
   void ReconcilePool() {
     const std::string series =
@@ -228,8 +163,6 @@ class OperatorTest : public testing::Test {
   }
 
   static ApiServer* server_;
-  const uint16_t http_port_ = FreePort();
-  const uint16_t agents_port_ = FreePort();
   std::unique_ptr<OperatorProcess> operator_;
 };
 
@@ -386,7 +319,8 @@ TEST_F(OperatorTest, AKilledOperatorComesBackWithoutMovingAnything) {
   const auto assigned = agent->Assigned();
 
   operator_->End(SIGKILL);
-  Start();
+  server_->MustKubectl({"delete", "lease", "flamefleet-operator", "-n", kNamespace});  // at once
+  operator_->Start();
   ASSERT_TRUE(Eventually([&] { return agent->snapshots() == 2; }));
   EXPECT_EQ(agent->Assigned(), assigned);
   ReconcilePool();
@@ -404,7 +338,7 @@ TEST_F(OperatorTest, AStopIsCleanAndQuick) {
 
 TEST_F(OperatorTest, ItsMetricsPassPromtool) {
   const std::string file = testing::TempDir() + "/operator_metrics.txt";
-  const std::string text = Http("/metrics").body;
+  const std::string text = operator_->Http("/metrics").body;
   EXPECT_THAT(text, HasSubstr("workqueue_depth"));
   FF_CHECK(WriteFileAtomically(file, text, 0600).ok());
   EXPECT_EQ(std::system(("promtool check metrics < " + file).c_str()), 0);

@@ -54,6 +54,46 @@ TEST_F(WorkQueueTest, AKeyAddedWhileItIsProcessedRunsOnceMoreAfterDone) {
   EXPECT_EQ(queue_.TryTake(), std::nullopt);
 }
 
+TEST_F(WorkQueueTest, AClosedQueueKeepsNothing) {
+  queue_.Add("waits");
+  queue_.Add("in work");
+  ASSERT_EQ(queue_.TryTake(), "in work");
+  queue_.Add("in work");
+  queue_.Close();
+  queue_.Done("in work");
+  queue_.Add("late");
+  EXPECT_TRUE(queue_.Look(10).empty());
+  queue_.Open();
+  EXPECT_EQ(queue_.TryTake(), std::nullopt);
+  queue_.Add("new");
+  EXPECT_EQ(queue_.TryTake(), "new");
+}
+
+TEST_F(WorkQueueTest, ALookShowsWorkFirstThenWhatIsDueNext) {
+  queue_.Add("in work");
+  ASSERT_TRUE(queue_.TryTake());
+  queue_.AddAfterFailure("failed");
+  queue_.Add("late", seconds(1));
+  const auto items = queue_.Look(3);
+  ASSERT_EQ(items.size(), 3U);
+  EXPECT_TRUE(items[0].processing);
+  EXPECT_EQ(items[1].key, "failed");
+  EXPECT_EQ(items[1].failures, 1);
+  EXPECT_EQ(items[2].due_in, seconds(1));
+  EXPECT_EQ(queue_.Look(2).size(), 2U);
+}
+
+TEST_F(WorkQueueTest, WorkThatHangsIsSeenInTheMetrics) {
+  queue_.Add("a");
+  ASSERT_TRUE(queue_.TryTake());
+  Pass(seconds(3));
+  queue_.UpdateMetrics();
+  const std::string text = metrics_.RenderText();
+  EXPECT_NE(text.find("workqueue_longest_running_processor_seconds{name=\"test\"} 3\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("workqueue_unfinished_work_seconds{name=\"test\"} 3\n"), std::string::npos);
+}
+
 TEST_F(WorkQueueTest, KeysComeInTheOrderInWhichTheyAreDue) {
   queue_.Add("late", milliseconds(20));
   queue_.Add("soon", milliseconds(10));

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/operator/operator_process.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/status.h"
+
+namespace flamefleet {
+namespace {
+
+constexpr std::chrono::seconds kEndTimeout{30};
+
+}  // namespace
+
+uint16_t FreePort() {
+  const UniqueFd socket_fd(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  FF_CHECK(bind(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+  FF_CHECK(getsockname(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  return ntohs(address.sin_port);
+}
+
+OperatorProcess::OperatorProcess(std::string kubeconfig, std::vector<std::string> flags)
+    : kubeconfig_(std::move(kubeconfig)), flags_(std::move(flags)) {
+  Start();
+}
+
+OperatorProcess::~OperatorProcess() {
+  if (!running()) return;
+  Signal(SIGCONT);
+  Signal(SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + kEndTimeout;
+  while (waitpid(pid_, nullptr, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      End(SIGKILL);
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+void OperatorProcess::Start() {
+  std::vector<std::string> arguments = {
+      FF_OPERATOR_BINARY,
+      "run",
+      "--kubeconfig=" + kubeconfig_,
+      "--namespace=" + std::string(kOperatorNamespace),
+      "--image=example.org/flamefleet:test",
+      "--listen=127.0.0.1:" + std::to_string(http_port_),
+      "--agents-listen=127.0.0.1:" + std::to_string(agents_port_)};
+  arguments.insert(arguments.end(), flags_.begin(), flags_.end());
+  std::vector<char*> argv;
+  for (std::string& argument : arguments)
+    argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  FF_CHECK(posix_spawn(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
+}
+
+int OperatorProcess::End(int signal) {
+  Signal(signal);
+  return Wait();
+}
+
+int OperatorProcess::Wait() {
+  int status = 0;
+  waitpid(std::exchange(pid_, -1), &status, 0);
+  return status;
+}
+
+void OperatorProcess::Signal(int signal) const {
+  kill(pid_, signal);
+}
+
+HttpResponse OperatorProcess::Http(const std::string& path) const {
+  auto client = HttpClient::Create({"http://127.0.0.1:" + std::to_string(http_port_)});
+  FF_CHECK(client.ok());
+  HttpRequest request;
+  request.target = path;
+  const auto response = (*client)->Send(request);
+  return response.ok() ? *response : HttpResponse();
+}
+
+double OperatorProcess::Metric(const std::string& series) const {
+  const std::string text = Http("/metrics").body;
+  const size_t at = text.find("\n" + series + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+}
+
+bool OperatorProcess::Leads() const {
+  return Http("/readyz").body == "ok: leading\n";
+}
+
+}  // namespace flamefleet
