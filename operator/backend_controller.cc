@@ -54,6 +54,7 @@ Result<Controller::Outcome> BackendController::Reconcile(const std::string& obje
 
   const bool managed = backend->spec.managed_store.has_value();
   const Status applied = managed ? ApplyStore(*backend, stop) : DeleteStore(object, stop);
+  SayIfRefused(context_, kProfilingBackends, backend->meta, applied);
 
   FleetReader reader(cache, context_.agents, context_.settings.ns);
   const plan::StatusInput input =

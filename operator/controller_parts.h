@@ -25,6 +25,17 @@ inline bool MustRecheck(const std::vector<plan::PodView>& views, const plan::Sta
   });
 }
 
+// Says on the object that what the operator made of it was refused; what is tried again soon is not
+// worth a word.
+inline void SayIfRefused(const ControllerContext& context, const Resource& resource,
+                         const api::ObjectMeta& meta, const Status& applied) {
+  if (applied.code() != StatusCode::kInvalidArgument &&
+      applied.code() != StatusCode::kPermissionDenied) {
+    return;
+  }
+  context.events.Record(resource, meta, {true, "ApplyRefused", "Apply", ErrorMessage(applied)});
+}
+
 // Writes `want` where it differs from the object's status; the outcome looks again when the write
 // has to wait, or when `recheck` is true.
 template <typename T, typename StatusType>

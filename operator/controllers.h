@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "operator/apply/applier.h"
+#include "operator/apply/event_recorder.h"
 #include "operator/apply/status_writer.h"
 #include "operator/cache/cluster_cache.h"
 #include "operator/plan/fleet.h"
@@ -38,6 +39,7 @@ struct ControllerContext {
   std::map<std::string, plan::NodeAssignment>& assignments;
   Applier& applier;
   StatusWriter& status;
+  EventRecorder& events;
   const Clock& clock;
   plan::ObjectSettings settings;
   int64_t started_ns = 0;  // monotonic, when agents could connect first

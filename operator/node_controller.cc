@@ -3,6 +3,7 @@
 #include "operator/controllers.h"
 #include "operator/fleet_reader.h"
 #include "operator/plan/assignment.h"
+#include "operator/plan/unmet_wish.h"
 
 namespace flamefleet {
 
@@ -13,6 +14,10 @@ void NodeController::Assign(const std::string& node) {
   for (const plan::PodView& view : reader.Views(context_.cache.pods.ListNode(node), any)) {
     if (auto assigned = plan::AssignPod(*view.pod, *view.plan)) {
       assignment.emplace(view.pod->meta.uid, *std::move(assigned));
+    }
+    if (const auto unmet = plan::UnmetWish(*view.plan)) {
+      context_.events.Record(kPods, view.pod->meta,
+                             {true, std::string(unmet->reason), "Profile", unmet->message});
     }
   }
   if (assignment.empty()) {

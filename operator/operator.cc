@@ -123,6 +123,7 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
                                 [this](const std::string& node) { triggers_.OnReport(node); });
   Applier applier(*client_, metrics_);
   StatusWriter status(*client_, clock_, metrics_);
+  EventRecorder events(*client_, clock_, metrics_, options_.lease.identity);
   std::map<std::string, plan::NodeAssignment> assignments;
   const ControllerContext context{cache_,  agents,   assignments,
                                   applier, status,   events,

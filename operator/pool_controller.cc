@@ -44,6 +44,7 @@ Result<Controller::Outcome> PoolController::Reconcile(const std::string& object,
   const Status applied =
       context_.applier.Apply(kDaemonSets, plan::AgentDaemonSet(*pool, context_.settings),
                              live ? &live->owned : nullptr, stop);
+  SayIfRefused(context_, kAgentPools, pool->meta, applied);
 
   FleetReader reader(cache, context_.agents, ns);
   plan::PoolView view = ViewOf(cache, reader, object);

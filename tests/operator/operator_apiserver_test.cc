@@ -290,6 +290,19 @@ TEST_F(OperatorTest, AFailingPodIsNamedWithItsReason) {
   EXPECT_TRUE(TargetIs("False"));
 }
 
+TEST_F(OperatorTest, APodWhoseAnnotationsAreWrongSaysSoItself) {
+  const auto agent = StartFleet();
+  RunPod("shop", "wrong", {{"annotations", {{"pyroscope.io/scrape", "perhaps"}}}});
+  const auto events = [] {
+    return server_
+        ->Kubectl({"get", "events", "-n", "shop", "--field-selector",
+                   "involvedObject.name=wrong,type=Warning"})
+        .text;
+  };
+  EXPECT_TRUE(Eventually([&] { return events().find("InvalidAnnotation") != std::string::npos; }))
+      << events();
+}
+
 TEST_F(OperatorTest, AKilledOperatorComesBackWithoutMovingAnything) {
   const auto agent = StartFleet();
   agent->ReportAllDelivering();
