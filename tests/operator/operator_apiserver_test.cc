@@ -317,18 +317,8 @@ TEST_F(OperatorTest, AKilledOperatorComesBackWithoutMovingAnything) {
     };
   };
   ASSERT_TRUE(Eventually([] { return TargetIs("True"); }));
-  // Until all statuses are written, too.
-  std::vector<std::string> before;
-  ASSERT_TRUE(Eventually([&] {
-    const auto last = std::exchange(before, versions());
-    const double recheck =
-        Metric("controller_runtime_reconcile_time_seconds_count{controller=\"pool\"}");
-    return last == before && Eventually([&] {
-             return Metric("controller_runtime_reconcile_time_seconds_count{controller=\"pool\"}") >
-                    recheck;
-           }) &&
-           versions() == before;
-  }));
+  ASSERT_TRUE(operator_->Settles(*server_));
+  std::vector<std::string> before = versions();
   const auto assigned = agent->Assigned();
 
   operator_->End(SIGKILL);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -97,6 +98,20 @@ double OperatorProcess::Metric(const std::string& series) const {
   const std::string text = Http("/metrics").body;
   const size_t at = text.find("\n" + series + " ");
   return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+}
+
+bool OperatorProcess::Settles(const ApiServer& server) const {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kKinds = {
+      {{"pool", "ap"}, {"backend", "pb"}, {"target", "pt"}}};
+  for (const auto& [controller, kind] : kKinds) {
+    const std::string series = "controller_runtime_reconcile_total{controller=\"" +
+                               std::string(controller) + "\",result=\"success\"}";
+    const double before = Metric(series);
+    server.MustKubectl({"annotate", kind, "--all", "-A", "--overwrite",
+                        "test=" + std::to_string(static_cast<int64_t>(before))});
+    if (!Eventually([&] { return Metric(series) > before; })) return false;
+  }
+  return true;
 }
 
 bool OperatorProcess::Leads() const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/http/client.h"
+#include "tests/operator/apiserver_fixture.h"
 
 namespace flamefleet {
 
@@ -42,6 +43,9 @@ class OperatorProcess {
   double Metric(const std::string& series) const;
   // Serves agents, and writes.
   bool Leads() const;
+  // Has every object of our kinds reconciled until none of that has anything to write or to wait
+  // for; false when it does not end.
+  bool Settles(const ApiServer& server) const;
   std::string agents_address() const { return "127.0.0.1:" + std::to_string(agents_port_); }
 
  private:
