@@ -20,9 +20,9 @@ COPY tools/debian-packages /src/tools/
 RUN apt-get update -q && /src/tools/debian-packages run build | xargs apt-get install -qy --no-install-recommends
 COPY . /src
 RUN cd /src && cmake --preset release -DFF_TESTS=OFF && \
-    cmake --build --preset release --target flamefleet-operator flamefleet-agent flamefleet-store && \
+    cmake --build --preset release --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store && \
     strip build/release/bin/flamefleet-*
 
 FROM runtime
 COPY --from=build /src/build/release/bin/flamefleet-operator /src/build/release/bin/flamefleet-agent \
-     /src/build/release/bin/flamefleet-store /usr/bin/
+     /src/build/release/bin/flamefleet-parse /src/build/release/bin/flamefleet-store /usr/bin/

@@ -60,7 +60,7 @@ image: programs ## Build our image and the workloads' and import them into the r
 	e2e/cluster load
 
 programs: deps configure
-	cmake --build --preset release -j $(JOBS) --target flamefleet-operator flamefleet-agent flamefleet-store
+	cmake --build --preset release -j $(JOBS) --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store
 
 ##@ Measure, and what takes longer
 .PHONY: bench soak

@@ -8,15 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/fd.h"
-
 namespace flamefleet::agent {
 namespace {
-
-template <typename T>
-Status ReadArray(int fd, uint64_t offset, std::vector<T>* items) {
-  return PreadExact(fd, std::as_writable_bytes(std::span(*items)), offset);
-}
 
 Status CheckHeader(const Elf64_Ehdr& header) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
@@ -45,9 +38,9 @@ size_t PaddedTo4(uint64_t size) {
   return static_cast<size_t>((size + 3) & ~uint64_t{3});
 }
 
-Status ReadSegments(int fd, const Elf64_Ehdr& header, ElfFile* file) {
+Status ReadSegments(const ByteSource& source, const Elf64_Ehdr& header, ElfFile* file) {
   std::vector<Elf64_Phdr> segments(header.e_phnum);
-  FF_RETURN_IF_ERROR(ReadArray(fd, header.e_phoff, &segments));
+  FF_RETURN_IF_ERROR(source.ReadInto(segments, header.e_phoff));
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_LOAD) {
       file->segments.push_back({.offset = segment.p_offset,
@@ -57,7 +50,7 @@ Status ReadSegments(int fd, const Elf64_Ehdr& header, ElfFile* file) {
     } else if (segment.p_type == PT_NOTE && file->build_id.empty() &&
                segment.p_filesz <= kMaxElfNoteBytes) {
       std::vector<char> notes(segment.p_filesz);
-      FF_RETURN_IF_ERROR(ReadArray(fd, segment.p_offset, &notes));
+      FF_RETURN_IF_ERROR(source.ReadInto(notes, segment.p_offset));
       file->build_id = BuildIdOfNotes({notes.data(), notes.size()});
     }
   }
@@ -65,65 +58,62 @@ Status ReadSegments(int fd, const Elf64_Ehdr& header, ElfFile* file) {
 }
 
 // The names of sections, one after the other; those beyond the bound are left out.
-Result<std::string> ReadSectionNames(int fd, const Elf64_Ehdr& header,
+Result<std::string> ReadSectionNames(const ByteSource& source, const Elf64_Ehdr& header,
                                      const std::vector<Elf64_Shdr>& sections) {
   if (header.e_shstrndx >= sections.size()) return std::string();
   const Elf64_Shdr& section = sections[header.e_shstrndx];
   std::string names(std::min<uint64_t>(section.sh_size, kMaxSectionNamesBytes), '\0');
-  FF_RETURN_IF_ERROR(PreadExact(fd, std::as_writable_bytes(std::span(names)), section.sh_offset));
+  FF_RETURN_IF_ERROR(source.ReadInto(names, section.sh_offset));
+  names.push_back('\0');  // the last one ends
   return names;
 }
 
-Status FindEhFrame(int fd, const Elf64_Ehdr& header, const std::vector<Elf64_Shdr>& sections,
-                   ElfFile* file) {
-  // With its end: no longer name that begins like it.
-  constexpr std::string_view kName(".eh_frame", sizeof(".eh_frame"));
-  FF_ASSIGN_OR_RETURN(const std::string names, ReadSectionNames(fd, header, sections));
-  for (const Elf64_Shdr& section : sections) {
-    const bool has_content =
-        section.sh_type == SHT_PROGBITS || section.sh_type == SHT_X86_64_UNWIND;
-    if (!has_content || (section.sh_flags & SHF_ALLOC) == 0 || section.sh_name >= names.size() ||
-        names.compare(section.sh_name, kName.size(), kName) != 0)
-      continue;
-    file->eh_frame = {
-        .offset = section.sh_offset, .size = section.sh_size, .address = section.sh_addr};
-  }
-  return OkStatus();
+// Where the section of this name belongs in `file`; null for a name of no interest.
+std::optional<ElfFile::Section>* SlotOf(std::string_view name, ElfFile* file) {
+  if (name == ".text") return &file->text;
+  if (name == ".eh_frame") return &file->eh_frame;
+  if (name == ".eh_frame_hdr") return &file->eh_frame_hdr;
+  // The second one is that of position-independent programs.
+  if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") return &file->go_pclntab;
+  if (name == ".go.module") return &file->go_module;
+  if (name == ".gnu_debugdata") return &file->gnu_debugdata;
+  if (name == ".gnu_debuglink") return &file->gnu_debuglink;
+  return nullptr;
 }
 
-Status ReadSections(int fd, const Elf64_Ehdr& header, ElfFile* file) {
+// The symbols of a table that has its content here (not so in what was split off as debug file).
+void SetSymbols(const std::vector<Elf64_Shdr>& sections, const Elf64_Shdr& section,
+                std::optional<ElfFile::SymbolSection>* symbols) {
+  if (section.sh_entsize != sizeof(Elf64_Sym) || section.sh_link >= sections.size()) return;
+  const Elf64_Shdr& strings = sections[section.sh_link];
+  *symbols = {.offset = section.sh_offset,
+              .count = section.sh_size / sizeof(Elf64_Sym),
+              .strings_offset = strings.sh_offset,
+              .strings_size = strings.sh_size};
+}
+
+Status ReadSections(const ByteSource& source, const Elf64_Ehdr& header, ElfFile* file) {
   std::vector<Elf64_Shdr> sections(header.e_shnum);
-  FF_RETURN_IF_ERROR(ReadArray(fd, header.e_shoff, &sections));
-  const Elf64_Shdr* symbols = nullptr;
+  FF_RETURN_IF_ERROR(source.ReadInto(sections, header.e_shoff));
+  FF_ASSIGN_OR_RETURN(const std::string names, ReadSectionNames(source, header, sections));
   for (const Elf64_Shdr& section : sections) {
     if ((section.sh_flags & SHF_EXECINSTR) != 0 && section.sh_size > 0)
       file->code.push_back({section.sh_addr, section.sh_addr + section.sh_size});
-    const bool better =
-        section.sh_type == SHT_SYMTAB || (section.sh_type == SHT_DYNSYM && symbols == nullptr);
-    // A separated debug file leaves the section without content (SHT_NOBITS): not matched here.
-    if (better && section.sh_entsize == sizeof(Elf64_Sym) && section.sh_link < sections.size())
-      symbols = &section;
+    if (section.sh_type == SHT_SYMTAB) SetSymbols(sections, section, &file->symtab);
+    if (section.sh_type == SHT_DYNSYM) SetSymbols(sections, section, &file->dynsym);
+    const bool has_content =
+        section.sh_type == SHT_PROGBITS || section.sh_type == SHT_X86_64_UNWIND;
+    if (!has_content || section.sh_name >= names.size()) continue;
+    const std::string_view name = names.c_str() + section.sh_name;
+    if (name == ".debug_info") file->has_dwarf = true;
+    if (std::optional<ElfFile::Section>* const slot = SlotOf(name, file))
+      *slot = {.offset = section.sh_offset, .size = section.sh_size, .address = section.sh_addr};
   }
   std::ranges::sort(file->code, {}, &ElfFile::AddressRange::start);
-  if (symbols != nullptr) {
-    const Elf64_Shdr& strings = sections[symbols->sh_link];
-    file->symbols = {.offset = symbols->sh_offset,
-                     .count = symbols->sh_size / sizeof(Elf64_Sym),
-                     .strings_offset = strings.sh_offset,
-                     .strings_size = strings.sh_size};
-  }
-  return FindEhFrame(fd, header, sections, file);
+  return OkStatus();
 }
 
 }  // namespace
-
-std::optional<uint64_t> ElfFile::AddressOfOffset(uint64_t offset) const {
-  for (const Segment& segment : segments) {
-    if (offset >= segment.offset && offset - segment.offset < segment.size)
-      return segment.address + (offset - segment.offset);
-  }
-  return std::nullopt;
-}
 
 std::optional<uint64_t> ElfFile::BiasOfMapping(uint64_t start, uint64_t size,
                                                uint64_t offset) const {
@@ -154,13 +144,13 @@ std::string BuildIdOfNotes(std::string_view notes) {
   return {};
 }
 
-Result<ElfFile> ReadElfFile(int fd) {
+Result<ElfFile> ReadElfFile(const ByteSource& source) {
   Elf64_Ehdr header;
-  FF_RETURN_IF_ERROR(PreadExact(fd, std::as_writable_bytes(std::span(&header, 1)), 0));
+  FF_RETURN_IF_ERROR(source.ReadExact(std::as_writable_bytes(std::span(&header, 1)), 0));
   FF_RETURN_IF_ERROR(CheckHeader(header));
   ElfFile file;
-  FF_RETURN_IF_ERROR(ReadSegments(fd, header, &file));
-  FF_RETURN_IF_ERROR(ReadSections(fd, header, &file));
+  FF_RETURN_IF_ERROR(ReadSegments(source, header, &file));
+  FF_RETURN_IF_ERROR(ReadSections(source, header, &file));
   return file;
 }
 

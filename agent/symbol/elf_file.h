@@ -2,7 +2,7 @@
 // ElfFile: of an ELF file what naming addresses needs: segments, build ID, where the symbols are.
 //
 // The file belongs to whoever is profiled: every offset, size and count in it is checked, reads are
-// pread into bounded buffers, nothing is mapped.
+// pread into bounded buffers, nothing is mapped. Runs in the parsing child.
 //
 // Thread: any; immutable. Units: bytes. Bounds: the constants below. Errors: kInvalidArgument for
 // what is not a 64-bit little-endian ELF or contradicts itself, kDataLoss when it is shorter than
@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/symbol/byte_source.h"
 #include "base/status.h"
 
 namespace flamefleet::agent {
@@ -32,7 +33,7 @@ struct ElfFile {
     uint64_t address = 0;
     bool executable = false;
   };
-  // Content that is loaded with the program.
+  // One that has content in this file.
   struct Section {
     uint64_t offset = 0;
     uint64_t size = 0;
@@ -50,20 +51,28 @@ struct ElfFile {
   };
 
   std::vector<Segment> segments;
-  std::vector<AddressRange> code;        // executable sections, in the order of addresses
-  std::optional<SymbolSection> symbols;  // .symtab, else .dynsym
+  std::vector<AddressRange> code;  // executable sections, in the order of addresses
+  std::optional<SymbolSection> symtab;
+  std::optional<SymbolSection> dynsym;
+  std::optional<Section> text;           // .text
   std::optional<Section> eh_frame;       // call frame information
+  std::optional<Section> eh_frame_hdr;   // where its functions begin
+  std::optional<Section> go_pclntab;     // Go's own table of functions
+  std::optional<Section> go_module;      // .go.module: what the runtime knows of the program
+  std::optional<Section> gnu_debugdata;  // a symbol table in xz
+  std::optional<Section> gnu_debuglink;  // name and checksum of a file with the symbols
+  bool has_dwarf = false;                // .debug_info
   std::string build_id;                  // hexadecimal; "" when there is none
-
-  // The address that the file gives to the byte at `offset` of it.
-  std::optional<uint64_t> AddressOfOffset(uint64_t offset) const;
 
   // Where `size` bytes from `offset` on are mapped at `start` to be executed: the address of an
   // instruction in the process minus its address in the file.
   std::optional<uint64_t> BiasOfMapping(uint64_t start, uint64_t size, uint64_t offset) const;
 };
 
-Result<ElfFile> ReadElfFile(int fd);
+Result<ElfFile> ReadElfFile(const ByteSource& source);
+inline Result<ElfFile> ReadElfFile(int fd) {
+  return ReadElfFile(ByteSource(fd));
+}
 
 // The GNU build ID in a run of ELF notes, in hexadecimal; "" when there is none.
 std::string BuildIdOfNotes(std::string_view notes);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // SymbolFile: names addresses of one mapped file; reads a name at its first use and keeps it.
 //
-// Thread: one owner. Bounds: memory is what Bytes() says; the owner evicts. Errors: a file that is
-// not an ELF or damaged has no names and no build ID; that is all.
+// The table came from the parsing child and may be shared with equal files; names are read from
+// this file alone, so that nobody names the functions of another container's file.
+//
+// Thread: one owner. Bounds: memory is what Bytes() says; the owner evicts. Errors: a file without
+// symbols has no names; that is all.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "agent/host/mapped_file.h"
-#include "agent/symbol/elf_file.h"
-#include "agent/symbol/symbol_table.h"
+#include "agent/symbol/symbol_request.h"
 
 namespace flamefleet::agent {
 
@@ -23,18 +26,29 @@ struct SymbolName {
 
 class SymbolFile {
  public:
+  struct Place {
+    const SymbolName* name = nullptr;  // null: none is known; valid as long as the SymbolFile
+    uint64_t function_offset = 0;      // where in the file its function begins, or the place itself
+  };
+
+  // A file of which nothing is known.
   explicit SymbolFile(std::shared_ptr<const MappedFile> file);
+  // `files` are those that the parser was given, in this order; of `symbols` the table is empty.
+  SymbolFile(std::vector<std::shared_ptr<const MappedFile>> files, ProgramSymbols symbols,
+             std::shared_ptr<const SymbolTable> table);
 
-  // The function at an offset of the file; null when none is known there. Valid as long as this.
-  const SymbolName* Find(uint64_t file_offset);
+  Place Find(uint64_t file_offset);
 
-  const std::string& build_id() const { return elf_.build_id; }
-  size_t Bytes() const { return table_.Bytes() + name_bytes_; }
+  const std::string& build_id() const { return symbols_.build_id; }
+  // A shared table counts in parts.
+  size_t Bytes() const;
 
  private:
-  std::shared_ptr<const MappedFile> file_;
-  ElfFile elf_;
-  SymbolTable table_;
+  const SymbolName* NameOf(uint32_t number);
+
+  std::vector<std::shared_ptr<const MappedFile>> files_;
+  ProgramSymbols symbols_;
+  std::shared_ptr<const SymbolTable> table_;
   std::unordered_map<uint32_t, SymbolName> names_;  // an unreadable one is empty
   size_t name_bytes_ = 0;
 };

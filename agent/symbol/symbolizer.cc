@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/symbol/symbolizer.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -33,28 +36,46 @@ std::string BaseName(const std::string& path) {
 
 }  // namespace
 
-Symbolizer::Symbolizer(std::string proc_root, size_t max_bytes)
-    : proc_root_(std::move(proc_root)), max_bytes_(max_bytes) {
-  if (std::shared_ptr<const MappedFile> vdso = OpenVdso())
-    vdso_ = std::make_unique<SymbolFile>(std::move(vdso));
+Symbolizer::Symbolizer(std::string proc_root, size_t max_bytes,
+                       std::shared_ptr<ParserProcess> parser)
+    : proc_root_(std::move(proc_root)),
+      max_bytes_(max_bytes),
+      parser_(std::move(parser)),
+      vdso_(OpenVdso()) {}
+
+std::shared_ptr<const SymbolTable> Symbolizer::Share(SymbolTable table, std::string_view encoded) {
+  Digest digest{};
+  FF_CHECK(EVP_Digest(encoded.data(), encoded.size(), digest.data(), nullptr, EVP_sha256(),
+                      nullptr) == 1);
+  std::weak_ptr<const SymbolTable>& known = tables_[digest];
+  std::shared_ptr<const SymbolTable> shared = known.lock();
+  if (!shared) {
+    shared = std::make_shared<const SymbolTable>(std::move(table));
+    known = shared;
+  }
+  return shared;
 }
 
-std::shared_ptr<SymbolFile> Symbolizer::OpenShared(const std::shared_ptr<const MappedFile>& file) {
-  auto opened = std::make_shared<SymbolFile>(file);
-  if (opened->build_id().empty()) return opened;
-  std::weak_ptr<SymbolFile>& known =
-      by_build_id_[opened->build_id() + " " + std::to_string(file->size)];
-  if (std::shared_ptr<SymbolFile> same = known.lock()) return same;
-  known = opened;
-  return opened;
+std::unique_ptr<SymbolFile> Symbolizer::Open(const std::shared_ptr<const MappedFile>& file) {
+  if (failing_ns_ > kMaxFailingNanos) return nullptr;
+  const int64_t start_ns = SystemClock().MonotonicNanos();
+  const int fds[] = {file->fd.get()};
+  std::string encoded;
+  Result<ProgramSymbols> symbols = RequestSymbols(parser_.get(), fds, &encoded);
+  if (!symbols.ok()) {
+    if (symbols.status().code() == StatusCode::kUnavailable) return nullptr;
+    failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
+    return std::make_unique<SymbolFile>(file);
+  }
+  std::shared_ptr<const SymbolTable> table = Share(std::move(symbols->table), encoded);
+  return std::make_unique<SymbolFile>(std::vector{file}, *std::move(symbols), std::move(table));
 }
 
 SymbolFile* Symbolizer::FileOf(const ImageMapping& mapping) {
-  if (mapping.path == "[vdso]") return vdso_.get();
-  if (!mapping.file) return nullptr;
-  const MappedFile& file = *mapping.file;
-  Cached& cached = files_[{file.device, file.inode, file.size, file.modified_ns}];
-  if (!cached.file) cached.file = OpenShared(mapping.file);
+  const std::shared_ptr<const MappedFile>& file = mapping.path == "[vdso]" ? vdso_ : mapping.file;
+  if (!file) return nullptr;
+  Cached& cached = files_[{file->device, file->inode, file->size, file->modified_ns}];
+  if (!cached.file) cached.file = Open(file);
   cached.last_window = window_;
   return cached.file.get();
 }
@@ -67,9 +88,11 @@ const SymbolName& Symbolizer::Unnamed(std::string name) {
 }
 
 const SymbolName& Symbolizer::UserName(const ImageMapping& mapping, uint64_t address) {
-  const uint64_t offset = address - mapping.start + mapping.offset;
+  uint64_t offset = address - mapping.start + mapping.offset;
   if (SymbolFile* const file = FileOf(mapping)) {
-    if (const SymbolName* const name = file->Find(offset)) return *name;
+    const SymbolFile::Place place = file->Find(offset);
+    if (place.name != nullptr) return *place.name;
+    offset = place.function_offset;
   }
   if (mapping.path.empty()) return Unnamed("[anonymous]");
   if (mapping.path.front() == '[') return Unnamed(mapping.path);
@@ -119,8 +142,7 @@ const std::string& Symbolizer::KernelBuildId() {
 size_t Symbolizer::Bytes() const {
   size_t bytes = 0;
   for (const auto& [id, cached] : files_) {
-    // A shared table counts in parts.
-    bytes += cached.file->Bytes() / static_cast<size_t>(cached.file.use_count());
+    if (cached.file) bytes += cached.file->Bytes();
   }
   return bytes;
 }
@@ -136,7 +158,9 @@ void Symbolizer::EndWindow() {
     files_.erase(oldest);
     bytes = Bytes();
   }
-  std::erase_if(by_build_id_, [](const auto& item) { return item.second.expired(); });
+  std::erase_if(tables_, [](const auto& item) { return item.second.expired(); });
+  failing_ns_ = 0;
+  parser_->Rest();
 }
 
 }  // namespace flamefleet::agent

@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // Symbolizer: names for addresses of user space and of the kernel.
 //
-// Tables are built at the first address of a file and kept, least recently used first out. Files
-// with the same build ID and size share one table, so libc is read once per node, not per
-// container. Kernel symbols are read at the first kernel frame and again when the set of modules
-// changed.
+// Tables are made by the parsing child at the first address of a file and kept, least recently used
+// first out. Equal tables of several files (libc of many containers) are kept once: equal by what
+// the parser answered, never by a build ID, which a container can give to any file. Kernel symbols
+// are read at the first kernel frame and again when the set of modules changed.
 //
-// Thread: one owner. Bounds: tables of `max_bytes` after EndWindow, kMaxSymbolFiles of them.
-// Errors: none; what has no name gets "file+0xoffset", "[anonymous]", "[unknown]" or "[kernel]".
+// Thread: one owner. Bounds: tables of `max_bytes` after EndWindow, kMaxSymbolFiles of them; once
+// files that could not be parsed have taken kMaxFailingNanos of a window, further new ones wait for
+// the next. Errors: none; what has no name gets "file+0xoffset" (the offset of its function where
+// that is known, else its own), "[anonymous]", "[unknown]" or "[kernel]".
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "agent/host/process.h"
+#include "agent/parse/parser_process.h"
 #include "agent/symbol/kernel_symbols.h"
 #include "agent/symbol/symbol_file.h"
 
 namespace flamefleet::agent {
 
 constexpr size_t kMaxSymbolFiles = 1024;
+constexpr int64_t kMaxFailingNanos = 5'000'000'000;
 
 class Symbolizer {
  public:
-  Symbolizer(std::string proc_root, size_t max_bytes);
+  Symbolizer(std::string proc_root, size_t max_bytes,
+             std::shared_ptr<ParserProcess> parser = ParserProcess::Installed());
 
   // The name of the function at an address inside `mapping`. Valid until EndWindow or the next call
   // for an address without a known function.
@@ -36,7 +43,7 @@ class Symbolizer {
   std::string BuildId(const ImageMapping& mapping);
   const std::string& KernelBuildId();
 
-  // Evicts down to the limit.
+  // Evicts down to the limit; an idle parser ends.
   void EndWindow();
 
   size_t Bytes() const;
@@ -50,21 +57,26 @@ class Symbolizer {
     int64_t modified_ns = 0;
     friend auto operator<=>(const FileId&, const FileId&) = default;
   };
+  using Digest = std::array<uint8_t, 32>;  // SHA-256
   struct Cached {
-    std::shared_ptr<SymbolFile> file;
+    std::unique_ptr<SymbolFile> file;
     uint64_t last_window = 0;
   };
 
   SymbolFile* FileOf(const ImageMapping& mapping);
-  std::shared_ptr<SymbolFile> OpenShared(const std::shared_ptr<const MappedFile>& file);
+  // Null when the file cannot be parsed now, for a reason that is not the file's.
+  std::unique_ptr<SymbolFile> Open(const std::shared_ptr<const MappedFile>& file);
+  std::shared_ptr<const SymbolTable> Share(SymbolTable table, std::string_view encoded);
   void RefreshKernel();
   const SymbolName& Unnamed(std::string name);
 
   const std::string proc_root_;
   const size_t max_bytes_;
+  const std::shared_ptr<ParserProcess> parser_;
+  int64_t failing_ns_ = 0;  // spent in this window on files that could not be parsed
   std::map<FileId, Cached> files_;
-  std::map<std::string, std::weak_ptr<SymbolFile>> by_build_id_;  // key: build ID and size
-  std::unique_ptr<SymbolFile> vdso_;
+  std::map<Digest, std::weak_ptr<const SymbolTable>> tables_;  // by what was answered
+  const std::shared_ptr<const MappedFile> vdso_;
   KernelSymbols kernel_;
   std::string kernel_build_id_;
   std::string modules_;         // names of the modules as of kernel_

@@ -21,7 +21,7 @@ BURN_IMAGE = "docker.io/library/flamefleet-burn:dev"
 GOPPROF_IMAGE = "docker.io/library/flamefleet-gopprof:dev"
 FLAMEFLEET_IMAGE = "docker.io/library/flamefleet:dev"
 
-PROGRAMS = ["flamefleet-operator", "flamefleet-agent", "flamefleet-store"]
+PROGRAMS = ["flamefleet-operator", "flamefleet-agent", "flamefleet-parse", "flamefleet-store"]
 DOCKERFILE = paths.REPOSITORY / "Dockerfile"
 BUILT_HERE = paths.REPOSITORY / "build" / "release" / "bin"
 STAGING = paths.REPOSITORY / "build" / "image"  # what the Dockerfile's stage `prebuilt` copies

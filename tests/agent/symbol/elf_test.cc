@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "agent/symbol/elf_file.h"
-#include "agent/symbol/symbol_table.h"
+#include "agent/symbol/symbol_request.h"
 #include "base/fd.h"
 
 namespace flamefleet::agent {
@@ -63,13 +63,25 @@ std::vector<NmSymbol> Nm(const std::string& path, const std::string& options) {
   return symbols;
 }
 
+// What the parser says of the file, without a process of its own.
+Result<ProgramSymbols> ReadSymbols(int fd) {
+  const int files[] = {fd};
+  FF_ASSIGN_OR_RETURN(const std::string encoded, AnswerSymbols(files, ""));
+  return DecodeSymbols(encoded);
+}
+
+std::optional<uint32_t> NameAt(const SymbolTable& table, uint64_t address) {
+  const std::optional<SymbolTable::Function> function = table.Find(address);
+  return function ? function->name : std::nullopt;
+}
+
 // Every address of a function must be named as one of nm's functions that hold it.
 void ExpectNamesOfNm(const std::string& path, const std::string& options) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const Result<ElfFile> elf = ReadElfFile(fd.get());
-  ASSERT_TRUE(elf.ok()) << elf.status();
-  const Result<SymbolTable> table = SymbolTable::Read(fd.get(), *elf);
-  ASSERT_TRUE(table.ok()) << table.status();
+  const int files[] = {fd.get()};
+  const Result<ProgramSymbols> program = ReadSymbols(fd.get());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const SymbolTable& table = program->table;
   const std::vector<NmSymbol> symbols = Nm(path, options);
   ASSERT_GT(symbols.size(), 100u);
   std::map<uint64_t, std::set<std::string>> by_address;
@@ -77,12 +89,12 @@ void ExpectNamesOfNm(const std::string& path, const std::string& options) {
     by_address[symbol.address].insert(symbol.name);
   for (const NmSymbol& symbol : symbols) {
     if (symbol.size == 0) continue;
-    const std::optional<uint32_t> first = table->Find(symbol.address);
+    const std::optional<uint32_t> first = NameAt(table, symbol.address);
     ASSERT_TRUE(first) << symbol.name;
-    const Result<std::string> name = table->ReadName(fd.get(), *first);
+    const Result<std::string> name = table.ReadName(files, *first);
     ASSERT_TRUE(name.ok()) << name.status();
     EXPECT_TRUE(by_address[symbol.address].contains(*name)) << *name << " for " << symbol.name;
-    EXPECT_TRUE(table->Find(symbol.address + symbol.size - 1)) << symbol.name;
+    EXPECT_TRUE(NameAt(table, symbol.address + symbol.size - 1)) << symbol.name;
   }
 }
 
@@ -97,16 +109,15 @@ TEST(SymbolTable, NamesEveryFunctionOfAStrippedLibraryAsNmDoes) {
 TEST(SymbolTable, HasNoNameWhereNoFunctionIs) {
   const std::string path = Libc();  // stripped: between exported functions there are unnamed ones
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const ElfFile elf = *ReadElfFile(fd.get());
-  const SymbolTable table = *SymbolTable::Read(fd.get(), elf);
+  const SymbolTable table = std::move(ReadSymbols(fd.get())->table);
   std::vector<NmSymbol> symbols = Nm(path, "-D");
   std::ranges::sort(symbols, {}, &NmSymbol::address);
   uint64_t covered = 0;
   size_t gaps = 0;
   for (const NmSymbol& symbol : symbols) {
     if (covered != 0 && symbol.address > covered) {
-      EXPECT_FALSE(table.Find(covered)) << std::hex << covered;
-      EXPECT_FALSE(table.Find(symbol.address - 1)) << std::hex << symbol.address;
+      EXPECT_FALSE(NameAt(table, covered)) << std::hex << covered;
+      EXPECT_FALSE(NameAt(table, symbol.address - 1)) << std::hex << symbol.address;
       ++gaps;
     }
     if (symbol.size > 0) covered = std::max(covered, symbol.address + symbol.size);
@@ -127,8 +138,8 @@ TEST(ElfFile, HasTheBuildIdThatReadelfPrints) {
   }
 }
 
-TEST(ElfFile, MapsOffsetsToAddressesBySegment) {
-  ElfFile elf;
+TEST(ProgramSymbols, MapsOffsetsToAddressesBySegment) {
+  ProgramSymbols elf;
   elf.segments = {{.offset = 0, .size = 0x1000, .address = 0x400000},
                   {.offset = 0x1000, .size = 0x500, .address = 0x402000}};
   EXPECT_EQ(elf.AddressOfOffset(0x10), 0x400010u);
@@ -146,14 +157,13 @@ UniqueFd FileOf(const std::string& bytes) {
 // Reads all that can be read of it; must neither crash nor hang, whatever it says.
 void ReadAll(const std::string& bytes) {
   const UniqueFd fd = FileOf(bytes);
-  const Result<ElfFile> elf = ReadElfFile(fd.get());
-  if (!elf.ok()) return;
-  const Result<SymbolTable> table = SymbolTable::Read(fd.get(), *elf);
-  if (!table.ok()) return;
+  const int files[] = {fd.get()};
+  const Result<ProgramSymbols> program = ReadSymbols(fd.get());
+  if (!program.ok()) return;
   for (uint64_t address = 0; address < 0x10000; address += 0x123) {
-    elf->AddressOfOffset(address).value_or(0);
-    if (const std::optional<uint32_t> name = table->Find(address))
-      table->ReadName(fd.get(), *name).IgnoreError();
+    program->AddressOfOffset(address).value_or(0);
+    if (const std::optional<uint32_t> name = NameAt(program->table, address))
+      program->table.ReadName(files, *name).IgnoreError();
   }
 }
 
