@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "agent/parse/serve.h"
+#include "agent/symbol/perf_map.h"
 #include "agent/symbol/symbol_request.h"
 
 int main(int argc, char**) {
@@ -14,5 +15,6 @@ int main(int argc, char**) {
     std::fputs("flamefleet-parse is started by flamefleet-agent and of no use by itself\n", stderr);
     return 2;
   }
-  return ServeParser(STDIN_FILENO, {{ParseKind::kSymbols, AnswerSymbols}});
+  return ServeParser(STDIN_FILENO, {{ParseKind::kSymbols, AnswerSymbols},
+                                    {ParseKind::kPerfMap, AnswerPerfMap}});
 }

@@ -39,15 +39,16 @@ UniqueFd OpenPathByMapFiles(const std::string& proc_root, uint32_t pid, const Ma
   return UniqueFd(::open((proc_root + "/" + range).c_str(), O_PATH | O_CLOEXEC));
 }
 
-UniqueFd OpenPathInRoot(const std::string& proc_root, uint32_t pid, const std::string& path) {
-  const std::string root = proc_root + "/" + std::to_string(pid) + "/root";
-  const UniqueFd root_fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root_fd.ok()) return {};
+UniqueFd OpenPathBelow(int root, const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return UniqueFd(
-      static_cast<int>(::syscall(SYS_openat2, root_fd.get(), path.c_str(), &how, sizeof(how))));
+  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how))));
+}
+
+UniqueFd OpenRoot(const std::string& proc_root, uint32_t pid) {
+  const std::string root = proc_root + "/" + std::to_string(pid) + "/root";
+  return UniqueFd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 // Opens for reading what `path_fd` names, if it is a file that can be read without waiting.
@@ -68,6 +69,7 @@ Result<MappedFile> OpenRegular(const UniqueFd& path_fd, const std::string& name)
   file.device = info.st_dev;
   file.inode = info.st_ino;
   file.size = static_cast<uint64_t>(info.st_size);
+  file.owner = info.st_uid;
   file.modified_ns = info.st_mtim.tv_sec * kNanosPerSecond + info.st_mtim.tv_nsec;
   return file;
 }
@@ -80,9 +82,44 @@ Result<MappedFile> OpenMappedFile(const std::string& proc_root, uint32_t pid,
   if (entry.path.empty() || entry.path.front() != '/')
     return FailedPreconditionError("open " + name + ": not a file");
   UniqueFd path_fd = OpenPathByMapFiles(proc_root, pid, entry);
-  if (!path_fd.ok() && !entry.deleted) path_fd = OpenPathInRoot(proc_root, pid, entry.path);
+  if (!path_fd.ok() && !entry.deleted) {
+    const UniqueFd root = OpenRoot(proc_root, pid);
+    if (root.ok()) path_fd = OpenPathBelow(root.get(), entry.path);
+  }
   if (!path_fd.ok()) return ErrnoError(errno, "open " + name);
   return OpenRegular(path_fd, name);
+}
+
+std::shared_ptr<const RootDirectory> RootDirectory::Open(const std::string& proc_root,
+                                                         uint32_t pid) {
+  UniqueFd fd = OpenRoot(proc_root, pid);
+  return fd.ok() ? std::make_shared<const RootDirectory>(std::move(fd)) : nullptr;
+}
+
+Result<MappedFile> RootDirectory::OpenFile(const std::string& path) const {
+  const UniqueFd path_fd = OpenPathBelow(fd_.get(), path);
+  if (!path_fd.ok()) return ErrnoError(errno, "open " + path);
+  return OpenRegular(path_fd, path);
+}
+
+std::shared_ptr<const RootDirectory> RootTable::Open(const std::string& proc_root, uint32_t pid) {
+  const std::string directory = proc_root + "/" + std::to_string(pid);
+  struct stat space {};
+  struct stat root {};
+  if (::stat((directory + "/ns/mnt").c_str(), &space) != 0 ||
+      ::stat((directory + "/root").c_str(), &root) != 0)
+    return nullptr;
+  std::weak_ptr<const RootDirectory>& known = roots_[{space.st_ino, root.st_dev, root.st_ino}];
+  std::shared_ptr<const RootDirectory> opened = known.lock();
+  if (!opened) {
+    opened = RootDirectory::Open(proc_root, pid);
+    known = opened;
+  }
+  return opened;
+}
+
+void RootTable::Sweep() {
+  std::erase_if(roots_, [](const auto& item) { return item.second.expired(); });
 }
 
 std::shared_ptr<const MappedFile> OpenVdso() {

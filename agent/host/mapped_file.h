@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "agent/host/maps.h"
 #include "base/fd.h"
@@ -33,12 +34,40 @@ struct MappedFile {
   uint64_t inode = 0;
   uint64_t size = 0;
   int64_t modified_ns = 0;
+  uint32_t owner = 0;  // user
 };
 
 // kPermissionDenied, kNotFound (process or file is gone), kFailedPrecondition (not a regular file,
 // a network or FUSE file system), kResourceExhausted (too large).
 Result<MappedFile> OpenMappedFile(const std::string& proc_root, uint32_t pid,
                                   const MapsEntry& entry);
+
+// A directory below which files are opened by name as a process sees them: its root. The name is
+// resolved by the kernel inside that root, whatever links are on the way.
+class RootDirectory {
+ public:
+  explicit RootDirectory(UniqueFd fd) : fd_(std::move(fd)) {}
+  // Null when the process is gone or not ours to look at.
+  static std::shared_ptr<const RootDirectory> Open(const std::string& proc_root, uint32_t pid);
+
+  // Errors as OpenMappedFile.
+  Result<MappedFile> OpenFile(const std::string& path) const;
+
+ private:
+  UniqueFd fd_;  // O_PATH
+};
+
+// Shares root directories between the processes of a container.
+class RootTable {
+ public:
+  std::shared_ptr<const RootDirectory> Open(const std::string& proc_root, uint32_t pid);
+  void Sweep();
+
+ private:
+  // Mount namespace, then device and inode of the directory.
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t>;
+  std::map<Key, std::weak_ptr<const RootDirectory>> roots_;
+};
 
 // The vdso: the kernel maps the same one into every process, so this is a copy of our own. Null
 // without one.

@@ -15,6 +15,7 @@ namespace flamefleet::agent {
 namespace {
 
 constexpr size_t kMaxStatBytes = 4096;
+constexpr size_t kMaxStatusBytes = 64 << 10;
 
 // Field 22 of /proc/PID/stat: start time in ticks of 10 ms. The name in field 2 may hold anything,
 // so fields are counted from its last ')'.
@@ -44,6 +45,30 @@ Status CheckStillTheSame(const std::string& directory, const ProcessId& id,
   return OkStatus();
 }
 
+// Other executable memory is made at run time, if only behind the name of a deleted file.
+bool IsFileOrKernel(const MapsEntry& entry) {
+  if (entry.path == "[vdso]" || entry.path == "[vsyscall]") return true;
+  return entry.inode != 0 && !entry.deleted;
+}
+
+// The numbers that the process itself sees: of the last, innermost namespace.
+void ReadIdentity(const std::string& directory, ProcessImage* image) {
+  const std::string status =
+      ReadFile(directory + "/status", kMaxStatusBytes).value_or(std::string());
+  const auto line_of = [&status](const std::string& key) {
+    const size_t at = status.find("\n" + key + ":\t");
+    if (at == std::string::npos) return std::string_view();
+    const size_t begin = at + key.size() + 3;
+    return std::string_view(status).substr(begin, status.find('\n', begin) - begin);
+  };
+  const std::string_view pids = line_of("NSpid");
+  const std::string_view innermost = pids.substr(pids.rfind('\t') + 1);  // npos + 1 is 0
+  std::from_chars(innermost.data(), innermost.data() + innermost.size(), image->namespace_pid);
+  std::string_view users = line_of("Uid");  // real, effective, ...
+  users.remove_prefix(std::min(users.find('\t') + 1, users.size()));
+  std::from_chars(users.data(), users.data() + users.size(), image->user);
+}
+
 std::string ExecutableName(const std::string& directory, const std::string& comm) {
   std::array<char, 4096> target;
   const ssize_t length = ::readlink((directory + "/exe").c_str(), target.data(), target.size());
@@ -69,14 +94,18 @@ const ImageMapping* ProcessImage::Find(uint64_t address) const {
 Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& proc_root,
                                                              const ProcessId& id,
                                                              const std::string& comm,
-                                                             FileTable* files) {
+                                                             FileTable* files, RootTable* roots) {
   const std::string directory = proc_root + "/" + std::to_string(id.pid);
   FF_ASSIGN_OR_RETURN(const std::string text, ReadFile(directory + "/maps", kMaxMapsBytes));
   FF_ASSIGN_OR_RETURN(std::vector<MapsEntry> entries, ParseMaps(text));
   auto image = std::make_shared<ProcessImage>();
+  image->id = id;
+  image->root = roots->Open(proc_root, id.pid);
   image->executable = ExecutableName(directory, comm);
   image->mappings.reserve(entries.size());
+  bool makes_code = false;
   for (MapsEntry& entry : entries) {
+    makes_code = makes_code || !IsFileOrKernel(entry);
     std::shared_ptr<const MappedFile> file = files->Open(proc_root, id.pid, entry);
     image->mappings.push_back({.start = entry.start,
                                .end = entry.end,
@@ -84,6 +113,7 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
                                .path = std::move(entry.path),
                                .file = std::move(file)});
   }
+  if (makes_code) ReadIdentity(directory, image.get());
   // Checked last: then all of the above was of this process.
   FF_RETURN_IF_ERROR(CheckStillTheSame(directory, id, comm));
   return std::shared_ptr<const ProcessImage>(std::move(image));
@@ -100,7 +130,7 @@ ProcessTable::ProcessTable(std::string proc_root, size_t max_open_files)
 void ProcessTable::Read(Process* process, int64_t now_ns) {
   process->read_ns = now_ns;
   Result<std::shared_ptr<const ProcessImage>> image =
-      ReadProcessImage(proc_root_, process->id, process->comm, &files_);
+      ReadProcessImage(proc_root_, process->id, process->comm, &files_, &roots_);
   if (!image.ok()) return;  // what was read before stays
   process->image = *std::move(image);
   process->is_announced = false;
@@ -145,6 +175,7 @@ void ProcessTable::EndWindow() {
   for (const auto& [id, process] : processes_)
     process->is_announced = false;
   files_.Sweep();
+  roots_.Sweep();
 }
 
 }  // namespace flamefleet::agent

@@ -51,8 +51,13 @@ struct ImageMapping {
 };
 
 struct ProcessImage {
-  std::string executable;              // base name of its program
-  std::vector<ImageMapping> mappings;  // executable ones, in the order of addresses
+  ProcessId id;
+  std::string executable;                     // base name of its program
+  std::vector<ImageMapping> mappings;         // executable ones, in the order of addresses
+  std::shared_ptr<const RootDirectory> root;  // null: gone, or no right
+  // Set for processes that make code at run time: those with executable memory of no file.
+  uint32_t namespace_pid = 0;  // as the process itself sees it
+  uint32_t user = 0;
 
   // Null when no executable mapping holds the address.
   const ImageMapping* Find(uint64_t address) const;
@@ -74,7 +79,7 @@ struct Process {
 Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& proc_root,
                                                              const ProcessId& id,
                                                              const std::string& comm,
-                                                             FileTable* files);
+                                                             FileTable* files, RootTable* roots);
 
 // Whether the PID still belongs to the process. It may run another program by now.
 bool IsAlive(const std::string& proc_root, const ProcessId& id);
@@ -103,6 +108,7 @@ class ProcessTable {
 
   const std::string proc_root_;
   FileTable files_;
+  RootTable roots_;
   std::unordered_map<ProcessId, std::shared_ptr<Process>, ProcessIdHash> processes_;
   uint64_t window_ = 0;
   uint64_t unreadable_ = 0;

@@ -11,7 +11,8 @@
 namespace flamefleet::agent {
 
 enum class ParseKind : uint32_t {
-  kSymbols = 1,  // agent/symbol/symbol_request.h
+  kSymbols = 1,      // agent/symbol/symbol_request.h
+  kPerfMap = 2,      // agent/symbol/perf_map.h
 };
 
 constexpr size_t kMaxParseFiles = 3;

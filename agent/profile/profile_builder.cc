@@ -84,7 +84,7 @@ uint32_t ProfileBuilder::PlaceOf(const Window& window, uint32_t image_number, ui
     } else {
       place.mapping = UserMapping(*image, *mapping);
       place.address = pc - mapping->start + profile_->mappings[place.mapping].memory_start;
-      number = AddPlace(place, symbolizer_->UserName(*mapping, pc));
+      number = AddPlace(place, symbolizer_->UserName(*image, *mapping, pc));
     }
   }
   found->second = number;
@@ -125,7 +125,7 @@ uint32_t ProfileBuilder::UserMapping(const ProcessImage& image, const ImageMappi
                                 .memory_limit = mapping.end,
                                 .file_offset = mapping.offset,
                                 .file_name = profile_->strings.Intern(name),
-                                .build_id = profile_->strings.Intern(symbolizer_->BuildId(mapping)),
+                                .build_id = profile_->strings.Intern(symbolizer_->BuildId(image, mapping)),
                                 .has_functions = true});
   mapping_ranks_.push_back(BaseName(mapping.path) == image.executable ? 0 : 1);
   return found->second;

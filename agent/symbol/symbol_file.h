@@ -39,6 +39,7 @@ class SymbolFile {
 
   Place Find(uint64_t file_offset);
 
+  bool is_program() const { return !symbols_.segments.empty(); }
   const std::string& build_id() const { return symbols_.build_id; }
   // A shared table counts in parts.
   size_t Bytes() const;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "agent/symbol/debug_files.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -56,28 +57,102 @@ std::shared_ptr<const SymbolTable> Symbolizer::Share(SymbolTable table, std::str
   return shared;
 }
 
-std::unique_ptr<SymbolFile> Symbolizer::Open(const std::shared_ptr<const MappedFile>& file) {
-  if (failing_ns_ > kMaxFailingNanos) return nullptr;
-  const int64_t start_ns = SystemClock().MonotonicNanos();
-  const int fds[] = {file->fd.get()};
-  std::string encoded;
-  Result<ProgramSymbols> symbols = RequestSymbols(parser_.get(), fds, &encoded);
-  if (!symbols.ok()) {
-    if (symbols.status().code() == StatusCode::kUnavailable) return nullptr;
-    failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
-    return std::make_unique<SymbolFile>(file);
-  }
-  std::shared_ptr<const SymbolTable> table = Share(std::move(symbols->table), encoded);
-  return std::make_unique<SymbolFile>(std::vector{file}, *std::move(symbols), std::move(table));
+Result<Symbolizer::Parsed> Symbolizer::Parse(Files files) {
+  std::vector<int> fds;
+  for (const std::shared_ptr<const MappedFile>& file : files)
+    fds.push_back(file->fd.get());
+  Parsed parsed{.files = std::move(files)};
+  FF_ASSIGN_OR_RETURN(parsed.symbols, RequestSymbols(parser_.get(), fds, &parsed.encoded));
+  return parsed;
 }
 
-SymbolFile* Symbolizer::FileOf(const ImageMapping& mapping) {
+std::unique_ptr<SymbolFile> Symbolizer::Make(Parsed parsed) {
+  std::shared_ptr<const SymbolTable> table = Share(std::move(parsed.symbols.table), parsed.encoded);
+  return std::make_unique<SymbolFile>(std::move(parsed.files), std::move(parsed.symbols),
+                                      std::move(table));
+}
+
+Symbolizer::Files Symbolizer::FindDebugFiles(const ProcessImage& image, const std::string& path,
+                                             const ProgramSymbols& symbols) {
+  Files files;
+  const auto add = [&files](const std::shared_ptr<const RootDirectory>& root,
+                            const std::string& name) {
+    if (!root || name.empty()) return;
+    Result<MappedFile> file = root->OpenFile(name);
+    if (file.ok()) files.push_back(std::make_shared<const MappedFile>(*std::move(file)));
+  };
+  const std::string by_build_id = DebugFileOfBuildId(symbols.build_id);
+  add(image.root, by_build_id);
+  for (const std::string& name : DebugFilesOfLink(path, symbols.debug_link))
+    add(image.root, name);
+  if (!host_root_) host_root_ = RootDirectory::Open(proc_root_, 1);
+  add(host_root_, by_build_id);
+  return files;
+}
+
+std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const std::string& path,
+                                             const std::shared_ptr<const MappedFile>& file) {
+  if (failing_ns_ > kMaxFailingNanos) return nullptr;
+  const int64_t start_ns = SystemClock().MonotonicNanos();
+  const auto count_failure = [this, start_ns] {
+    failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
+  };
+  Result<Parsed> program = Parse({file});
+  if (!program.ok()) {
+    if (program.status().code() == StatusCode::kUnavailable) return nullptr;
+    count_failure();
+    return std::make_unique<SymbolFile>(file);
+  }
+  if (program->symbols.has_symtab) return Make(*std::move(program));
+  for (const std::shared_ptr<const MappedFile>& debug :
+       FindDebugFiles(image, path, program->symbols)) {
+    Result<Parsed> both = Parse({file, debug});
+    if (both.ok()) return Make(*std::move(both));
+    count_failure();
+  }
+  return Make(*std::move(program));
+}
+
+SymbolFile* Symbolizer::FileOf(const ProcessImage& image, const ImageMapping& mapping) {
   const std::shared_ptr<const MappedFile>& file = mapping.path == "[vdso]" ? vdso_ : mapping.file;
   if (!file) return nullptr;
   Cached& cached = files_[{file->device, file->inode, file->size, file->modified_ns}];
-  if (!cached.file) cached.file = Open(file);
+  if (!cached.file) cached.file = Open(image, mapping.path, file);
   cached.last_window = window_;
   return cached.file.get();
+}
+
+PerfMap* Symbolizer::PerfMapOf(const ProcessImage& image) {
+  if (image.namespace_pid == 0 || !image.root) return nullptr;
+  const auto known = perf_maps_.find(image.id);
+  if (known != perf_maps_.end() && known->second.last_window == window_) return &known->second.map;
+  if (failing_ns_ > kMaxFailingNanos) return nullptr;
+  const Result<MappedFile> file =
+      image.root->OpenFile("/tmp/perf-" + std::to_string(image.namespace_pid) + ".map");
+  // Its own file, or one that root made for it.
+  const bool is_its_own = file.ok() && (file->owner == image.user || file->owner == 0);
+  if (!is_its_own && known == perf_maps_.end()) return nullptr;
+  if (known == perf_maps_.end()) MakeRoomForPerfMap();
+  CachedMap& cached = perf_maps_[image.id];
+  cached.last_window = window_;
+  const int64_t start_ns = SystemClock().MonotonicNanos();
+  if (is_its_own && !cached.map.Update(*file, parser_.get()).ok())
+    failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
+  return &cached.map;
+}
+
+void Symbolizer::MakeRoomForPerfMap() {
+  while (!perf_maps_.empty() && PerfMapBytes() > kMaxPerfMapBytes) {
+    perf_maps_.erase(std::ranges::min_element(
+        perf_maps_, {}, [](const auto& item) { return item.second.last_window; }));
+  }
+}
+
+size_t Symbolizer::PerfMapBytes() const {
+  size_t bytes = 0;
+  for (const auto& [id, cached] : perf_maps_)
+    bytes += cached.map.Bytes();
+  return bytes;
 }
 
 const SymbolName& Symbolizer::Unnamed(std::string name) {
@@ -87,12 +162,23 @@ const SymbolName& Symbolizer::Unnamed(std::string name) {
   return last_;
 }
 
-const SymbolName& Symbolizer::UserName(const ImageMapping& mapping, uint64_t address) {
+const SymbolName& Symbolizer::UserName(const ProcessImage& image, const ImageMapping& mapping,
+                                       uint64_t address) {
   uint64_t offset = address - mapping.start + mapping.offset;
-  if (SymbolFile* const file = FileOf(mapping)) {
+  SymbolFile* const file = FileOf(image, mapping);
+  if (file != nullptr) {
     const SymbolFile::Place place = file->Find(offset);
     if (place.name != nullptr) return *place.name;
     offset = place.function_offset;
+  }
+  // What is in no program was made at run time; addresses in its map are those of the process.
+  const bool is_made = file == nullptr || !file->is_program();
+  if (PerfMap* const map = is_made ? PerfMapOf(image) : nullptr) {
+    if (const std::string_view name = map->Find(address); !name.empty()) {
+      last_.name = ToUtf8(name);
+      last_.system_name = last_.name;
+      return last_;
+    }
   }
   if (mapping.path.empty()) return Unnamed("[anonymous]");
   if (mapping.path.front() == '[') return Unnamed(mapping.path);
@@ -125,8 +211,8 @@ const SymbolName& Symbolizer::KernelName(uint64_t address) {
   return last_;
 }
 
-std::string Symbolizer::BuildId(const ImageMapping& mapping) {
-  SymbolFile* const file = FileOf(mapping);
+std::string Symbolizer::BuildId(const ProcessImage& image, const ImageMapping& mapping) {
+  SymbolFile* const file = FileOf(image, mapping);
   return file == nullptr ? std::string() : file->build_id();
 }
 
@@ -139,7 +225,7 @@ const std::string& Symbolizer::KernelBuildId() {
   return kernel_build_id_;
 }
 
-size_t Symbolizer::Bytes() const {
+size_t Symbolizer::FileBytes() const {
   size_t bytes = 0;
   for (const auto& [id, cached] : files_) {
     if (cached.file) bytes += cached.file->Bytes();
@@ -149,16 +235,19 @@ size_t Symbolizer::Bytes() const {
 
 void Symbolizer::EndWindow() {
   ++window_;
-  size_t bytes = Bytes();
+  size_t bytes = FileBytes();
   while (files_.size() > kMaxSymbolFiles || (bytes > max_bytes_ && !files_.empty())) {
     auto oldest = files_.begin();
     for (auto it = files_.begin(); it != files_.end(); ++it) {
       if (it->second.last_window < oldest->second.last_window) oldest = it;
     }
     files_.erase(oldest);
-    bytes = Bytes();
+    bytes = FileBytes();
   }
   std::erase_if(tables_, [](const auto& item) { return item.second.expired(); });
+  std::erase_if(perf_maps_, [this](const auto& item) {
+    return item.second.last_window + kIdleWindows < window_;
+  });
   failing_ns_ = 0;
   parser_->Rest();
 }

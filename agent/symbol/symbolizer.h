@@ -19,34 +19,39 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "agent/host/process.h"
 #include "agent/parse/parser_process.h"
 #include "agent/symbol/kernel_symbols.h"
+#include "agent/symbol/perf_map.h"
 #include "agent/symbol/symbol_file.h"
 
 namespace flamefleet::agent {
 
 constexpr size_t kMaxSymbolFiles = 1024;
 constexpr int64_t kMaxFailingNanos = 5'000'000'000;
+constexpr size_t kMaxPerfMapBytes = 16 << 20;  // of all processes; those not read for longest go
 
 class Symbolizer {
  public:
   Symbolizer(std::string proc_root, size_t max_bytes,
              std::shared_ptr<ParserProcess> parser = ParserProcess::Installed());
 
-  // The name of the function at an address inside `mapping`. Valid until EndWindow or the next call
-  // for an address without a known function.
-  const SymbolName& UserName(const ImageMapping& mapping, uint64_t address);
+  // The name of the function at an address inside `mapping` of `image`. Valid until EndWindow or
+  // the next call that names no function of a file.
+  const SymbolName& UserName(const ProcessImage& image, const ImageMapping& mapping,
+                             uint64_t address);
   const SymbolName& KernelName(uint64_t address);
 
-  std::string BuildId(const ImageMapping& mapping);
+  std::string BuildId(const ProcessImage& image, const ImageMapping& mapping);
   const std::string& KernelBuildId();
 
   // Evicts down to the limit; an idle parser ends.
   void EndWindow();
 
-  size_t Bytes() const;
+  size_t Bytes() const { return FileBytes() + PerfMapBytes(); }
   uint64_t unnamed_addresses() const { return unnamed_; }
 
  private:
@@ -63,9 +68,32 @@ class Symbolizer {
     uint64_t last_window = 0;
   };
 
-  SymbolFile* FileOf(const ImageMapping& mapping);
+  struct CachedMap {
+    PerfMap map;
+    uint64_t last_window = 0;  // in which it was read
+  };
+
+  using Files = std::vector<std::shared_ptr<const MappedFile>>;
+  struct Parsed {
+    Files files;
+    ProgramSymbols symbols;
+    std::string encoded;
+  };
+
+  SymbolFile* FileOf(const ProcessImage& image, const ImageMapping& mapping);
   // Null when the file cannot be parsed now, for a reason that is not the file's.
-  std::unique_ptr<SymbolFile> Open(const std::shared_ptr<const MappedFile>& file);
+  std::unique_ptr<SymbolFile> Open(const ProcessImage& image, const std::string& path,
+                                   const std::shared_ptr<const MappedFile>& file);
+  Result<Parsed> Parse(Files files);
+  std::unique_ptr<SymbolFile> Make(Parsed parsed);
+  // Those that exist; only the parser can tell which belongs to the program.
+  Files FindDebugFiles(const ProcessImage& image, const std::string& path,
+                       const ProgramSymbols& symbols);
+  // What the process says of the code it made; null when it says nothing.
+  PerfMap* PerfMapOf(const ProcessImage& image);
+  void MakeRoomForPerfMap();
+  size_t FileBytes() const;
+  size_t PerfMapBytes() const;
   std::shared_ptr<const SymbolTable> Share(SymbolTable table, std::string_view encoded);
   void RefreshKernel();
   const SymbolName& Unnamed(std::string name);
@@ -77,6 +105,8 @@ class Symbolizer {
   std::map<FileId, Cached> files_;
   std::map<Digest, std::weak_ptr<const SymbolTable>> tables_;  // by what was answered
   const std::shared_ptr<const MappedFile> vdso_;
+  std::shared_ptr<const RootDirectory> host_root_;  // opened with the first file without symbols
+  std::unordered_map<ProcessId, CachedMap, ProcessIdHash> perf_maps_;
   KernelSymbols kernel_;
   std::string kernel_build_id_;
   std::string modules_;         // names of the modules as of kernel_

@@ -68,7 +68,7 @@ class Walks final : public SampleHandler {
     for (const uint64_t frame : frames) {
       const uint64_t code = names.empty() ? frame : frame - 1;
       const ImageMapping* const mapping = image.Find(code);
-      names.push_back(mapping == nullptr ? "?" : symbolizer_.UserName(*mapping, code).name);
+      names.push_back(mapping == nullptr ? "?" : symbolizer_.UserName(image, *mapping, code).name);
     }
     return names;
   }

@@ -31,7 +31,8 @@ ProcessId Self() {
 
 TEST(Process, ImageOfThisProcessHoldsItsFunctions) {
   FileTable files(1000);
-  const auto image = ReadProcessImage("/proc", Self(), Comm(), &files);
+  RootTable roots;
+  const auto image = ReadProcessImage("/proc", Self(), Comm(), &files, &roots);
   ASSERT_TRUE(image.ok()) << image.status();
   const ImageMapping* const here = (*image)->Find(reinterpret_cast<uint64_t>(&ReadProcessImage));
   ASSERT_NE(here, nullptr);
@@ -43,14 +44,17 @@ TEST(Process, ImageOfThisProcessHoldsItsFunctions) {
 
 TEST(Process, ReusedPidIsAnotherProcess) {
   FileTable files(1000);
+  RootTable roots;
   ProcessId id = Self();
   id.start_boottime += kNanosPerSecond;
-  EXPECT_EQ(ReadProcessImage("/proc", id, Comm(), &files).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(ReadProcessImage("/proc", id, Comm(), &files, &roots).status().code(),
+            StatusCode::kNotFound);
 }
 
 TEST(Process, AnotherProgramInTheSameProcessIsNotItsImage) {
   FileTable files(1000);
-  EXPECT_EQ(ReadProcessImage("/proc", Self(), "before exec", &files).status().code(),
+  RootTable roots;
+  EXPECT_EQ(ReadProcessImage("/proc", Self(), "before exec", &files, &roots).status().code(),
             StatusCode::kNotFound);
 }
 

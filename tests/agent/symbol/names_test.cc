@@ -107,6 +107,8 @@ TEST(KernelSymbols, RefusesWhatIsNotKallsyms) {
     EXPECT_EQ(KernelSymbols::Parse(text).status().code(), StatusCode::kInvalidArgument) << text;
 }
 
+const ProcessImage kImage;  // without a root: no debug files, no perf map
+
 // A mapping of the file that holds `function`, as the process table would have it.
 ImageMapping MappingOf(const void* function) {
   const auto address = reinterpret_cast<uint64_t>(function);
@@ -128,10 +130,11 @@ TEST(Symbolizer, NamesAFunctionOfThisProgram) {
   Symbolizer symbolizer("/proc", 1 << 20);
   const auto address = reinterpret_cast<const void*>(&Demangle);
   const ImageMapping mapping = MappingOf(address);
-  const SymbolName& name = symbolizer.UserName(mapping, reinterpret_cast<uint64_t>(address) + 1);
+  const SymbolName& name =
+      symbolizer.UserName(kImage, mapping, reinterpret_cast<uint64_t>(address) + 1);
   EXPECT_EQ(name.name.substr(0, name.name.find('[')), "flamefleet::agent::Demangle");
   EXPECT_TRUE(name.system_name.starts_with("_ZN10flamefleet5agent8Demangle"));
-  EXPECT_FALSE(symbolizer.BuildId(mapping).empty());
+  EXPECT_FALSE(symbolizer.BuildId(kImage, mapping).empty());
 }
 
 TEST(Symbolizer, NamesTheVdso) {
@@ -141,7 +144,7 @@ TEST(Symbolizer, NamesTheVdso) {
   const void* const function = ::dlsym(vdso, "__vdso_clock_gettime");
   ASSERT_NE(function, nullptr);
   const std::string name =
-      symbolizer.UserName(MappingOf(function), reinterpret_cast<uint64_t>(function)).name;
+      symbolizer.UserName(kImage, MappingOf(function), reinterpret_cast<uint64_t>(function)).name;
   EXPECT_TRUE(name == "__vdso_clock_gettime" || name == "clock_gettime") << name;
 }
 
@@ -149,10 +152,12 @@ TEST(Symbolizer, SaysWhereAnUnnamedAddressIs) {
   Symbolizer symbolizer("/proc", 1 << 20);
   const ImageMapping file{
       .start = 0x1000, .end = 0x3000, .offset = 0x500, .path = "/usr/lib/libx.so"};
-  EXPECT_EQ(symbolizer.UserName(file, 0x1010).name, "libx.so+0x510");
-  EXPECT_EQ(symbolizer.UserName({.start = 0x1000, .end = 0x2000}, 0x1010).name, "[anonymous]");
+  EXPECT_EQ(symbolizer.UserName(kImage, file, 0x1010).name, "libx.so+0x510");
+  EXPECT_EQ(symbolizer.UserName(kImage, {.start = 0x1000, .end = 0x2000}, 0x1010).name,
+            "[anonymous]");
   EXPECT_EQ(
-      symbolizer.UserName({.start = 0x1000, .end = 0x2000, .path = "[vsyscall]"}, 0x1010).name,
+      symbolizer.UserName(kImage, {.start = 0x1000, .end = 0x2000, .path = "[vsyscall]"}, 0x1010)
+          .name,
       "[vsyscall]");
   EXPECT_EQ(symbolizer.unnamed_addresses(), 3u);
 }
@@ -161,18 +166,19 @@ TEST(Symbolizer, EvictsDownToItsLimitAndStillNames) {
   Symbolizer symbolizer("/proc", 1);
   const auto address = reinterpret_cast<const void*>(&Demangle);
   const ImageMapping mapping = MappingOf(address);
-  symbolizer.UserName(mapping, reinterpret_cast<uint64_t>(address));
+  symbolizer.UserName(kImage, mapping, reinterpret_cast<uint64_t>(address));
   EXPECT_GT(symbolizer.Bytes(), 0u);
   symbolizer.EndWindow();
   EXPECT_EQ(symbolizer.Bytes(), 0u);
-  EXPECT_NE(symbolizer.UserName(mapping, reinterpret_cast<uint64_t>(address)).system_name, "");
+  EXPECT_NE(symbolizer.UserName(kImage, mapping, reinterpret_cast<uint64_t>(address)).system_name,
+            "");
 }
 
 TEST(Symbolizer, EqualFilesShareOneTable) {
   Symbolizer symbolizer("/proc", 64 << 20);
   const auto address = reinterpret_cast<const void*>(&Demangle);
   ImageMapping mapping = MappingOf(address);
-  symbolizer.UserName(mapping, reinterpret_cast<uint64_t>(address));
+  symbolizer.UserName(kImage, mapping, reinterpret_cast<uint64_t>(address));
   const size_t once = symbolizer.Bytes();
   // The same bytes as another file: another container's copy.
   const std::string copy = ::testing::TempDir() + "ff-copy-" + std::to_string(::getpid());
@@ -184,7 +190,7 @@ TEST(Symbolizer, EqualFilesShareOneTable) {
   file->inode = 1;
   mapping.file = file;
   std::filesystem::remove(copy);
-  symbolizer.UserName(mapping, reinterpret_cast<uint64_t>(address));
+  symbolizer.UserName(kImage, mapping, reinterpret_cast<uint64_t>(address));
   constexpr size_t kNamesOfItsOwn = 4096;
   EXPECT_GT(once, 4 * kNamesOfItsOwn);
   EXPECT_LE(symbolizer.Bytes(), once + kNamesOfItsOwn);
