@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "agent/parse/serve.h"
+#include "agent/stack/unwind_request.h"
 #include "agent/symbol/perf_map.h"
 #include "agent/symbol/symbol_request.h"
 
@@ -16,5 +17,7 @@ int main(int argc, char**) {
     return 2;
   }
   return ServeParser(STDIN_FILENO, {{ParseKind::kSymbols, AnswerSymbols},
-                                    {ParseKind::kPerfMap, AnswerPerfMap}});
+                                    {ParseKind::kPerfMap, AnswerPerfMap},
+                                    {ParseKind::kUnwindInfo, AnswerUnwindInfo},
+                                    {ParseKind::kUnwindTable, AnswerUnwindTable}});
 }

@@ -13,6 +13,8 @@ namespace flamefleet::agent {
 enum class ParseKind : uint32_t {
   kSymbols = 1,      // agent/symbol/symbol_request.h
   kPerfMap = 2,      // agent/symbol/perf_map.h
+  kUnwindInfo = 3,   // agent/stack/unwind_request.h
+  kUnwindTable = 4,  // likewise
 };
 
 constexpr size_t kMaxParseFiles = 3;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/host/memory_limit.h"
+#include "agent/parse/parser_process.h"
 #include "agent/pipeline/collector.h"
 #include "agent/pipeline/finisher.h"
 #include "agent/pipeline/pipeline_metrics.h"
@@ -78,9 +79,10 @@ class CpuPipeline::Impl {
       : window_length_(options.window),
         metrics_(metrics),
         sampler_(std::move(sampler)),
-        unwinder_(sampler_->unwind_maps(), options.proc_root, UnwindTableBytes()),
+        parser_(ParserProcess::Installed()),
+        unwinder_(sampler_->unwind_maps(), options.proc_root, UnwindTableBytes(), parser_),
         collector_(options.scope, options.proc_root, OpenFileLimit(), SystemClock()),
-        finisher_(options.proc_root, std::move(sink)) {
+        finisher_(options.proc_root, parser_, std::move(sink)) {
     collector_.SetSampler(sampler_.get());
     collector_.SetUnwinder(&unwinder_);
     collector_.Rotate(std::make_unique<Window>(), sampler_->PeriodNanos());
@@ -191,6 +193,7 @@ class CpuPipeline::Impl {
 
   Mutex mutex_;
   std::unique_ptr<Sampler> sampler_ FF_GUARDED_BY(mutex_);
+  const std::shared_ptr<ParserProcess> parser_;
   Unwinder unwinder_;  // must not outlive the sampler
   Collector collector_ FF_GUARDED_BY(mutex_);
   Status cpu_status_ FF_GUARDED_BY(mutex_);

@@ -5,8 +5,9 @@
 
 namespace flamefleet::agent {
 
-Finisher::Finisher(const std::string& proc_root, CpuPipeline::Sink sink)
-    : symbolizer_(proc_root, kSymbolCacheBytes), sink_(std::move(sink)) {}
+Finisher::Finisher(const std::string& proc_root, std::shared_ptr<ParserProcess> parser,
+                   CpuPipeline::Sink sink)
+    : symbolizer_(proc_root, kSymbolCacheBytes, std::move(parser)), sink_(std::move(sink)) {}
 
 void Finisher::Finish(const Batch& batch) {
   const Window& window = *batch.window;

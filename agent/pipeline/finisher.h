@@ -5,6 +5,7 @@
 // profile.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ constexpr size_t kSymbolCacheBytes = 24 << 20;  // libLLVM's table takes 0.3 MB
 
 class Finisher {
  public:
-  Finisher(const std::string& proc_root, CpuPipeline::Sink sink);
+  Finisher(const std::string& proc_root, std::shared_ptr<ParserProcess> parser,
+           CpuPipeline::Sink sink);
 
   void Finish(const Batch& batch);
 

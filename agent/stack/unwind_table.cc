@@ -5,6 +5,7 @@
 #include <bit>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "agent/stack/cfi.h"
 
@@ -158,6 +159,30 @@ Result<UnwindTable> UnwindTable::Build(std::span<const std::byte> eh_frame, uint
     const bool has_second = i + 1 < writer.rows().size();
     words.push_back(Pack(writer.rows()[i], has_second ? writer.rows()[i + 1] : 0));
   }
+  return table;
+}
+
+Result<UnwindTable> UnwindTable::FromWords(std::vector<uint64_t> words) {
+  const Status wrong = InvalidArgumentError("take unwind table: it contradicts itself");
+  if (words.size() < FF_UNWIND_HEADER_WORDS) return wrong;
+  const uint64_t pages = Low(words[1]);
+  const uint64_t rules = High(words[1]);
+  const uint64_t before_rows = FF_UNWIND_HEADER_WORDS + pages + rules;
+  if (rules == 0 || rules > kMaxUnwindRules || pages > kMaxUnwindPages ||
+      before_rows > words.size() || words.size() - before_rows > kMaxUnwindRows / 2)
+    return wrong;
+  const uint64_t rows = 2 * (words.size() - before_rows);
+  for (uint64_t i = FF_UNWIND_HEADER_WORDS; i < FF_UNWIND_HEADER_WORDS + pages; ++i) {
+    const uint64_t count = High(words[i]);
+    if (count == 0 || Low(words[i]) + count > rows) return wrong;
+  }
+  for (uint64_t i = before_rows; i < words.size(); ++i) {
+    if (Low(words[i]) >> 16 >= rules || High(words[i]) >> 16 >= rules) return wrong;
+  }
+  UnwindTable table;
+  table.words_ = std::move(words);
+  table.row_count_ = rows;
+  table.rule_count_ = rules;
   return table;
 }
 

@@ -25,6 +25,10 @@ class UnwindTable {
   // From the content of a file's .eh_frame and the address it is linked to.
   static Result<UnwindTable> Build(std::span<const std::byte> eh_frame, uint64_t address);
 
+  // A table that the parsing child has built, checked: whatever is looked up in it, every index is
+  // inside.
+  static Result<UnwindTable> FromWords(std::vector<uint64_t> words);
+
   // As the kernel program finds it; FF_CFA_UNKNOWN outside all functions.
   ff_unwind_rule Find(uint64_t address) const;
 

@@ -2,13 +2,16 @@
 #include "agent/stack/unwind_table_cache.h"
 
 #include <openssl/evp.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "agent/stack/unwind_table.h"
+#include "agent/stack/unwind_request.h"
 #include "base/fd.h"
 
 namespace flamefleet::agent {
@@ -26,10 +29,22 @@ std::array<uint8_t, 32> DigestOf(std::span<const std::byte> eh_frame, uint64_t a
   return digest;
 }
 
+Result<UniqueFd> InMemory(std::span<const std::byte> bytes) {
+  UniqueFd fd(::memfd_create("eh_frame", MFD_CLOEXEC));
+  if (!fd.ok()) return ErrnoError(errno, "copy .eh_frame");
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd.get(), bytes.data(), bytes.size());
+    if (put < 0) return ErrnoError(errno, "copy .eh_frame");
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  return fd;
+}
+
 }  // namespace
 
-UnwindTableCache::UnwindTableCache(UnwindMaps maps, size_t max_bytes)
-    : maps_(maps), max_bytes_(max_bytes), vdso_(OpenVdso()) {}
+UnwindTableCache::UnwindTableCache(UnwindMaps maps, size_t max_bytes,
+                                   std::shared_ptr<ParserProcess> parser)
+    : maps_(maps), max_bytes_(max_bytes), parser_(std::move(parser)), vdso_(OpenVdso()) {}
 
 ff_mapping UnwindTableCache::Resolve(const ImageMapping& mapping, int64_t now_ns) {
   ff_mapping result{.start = mapping.start, .end = mapping.end};
@@ -42,7 +57,7 @@ ff_mapping UnwindTableCache::Resolve(const ImageMapping& mapping, int64_t now_ns
   const bool was_evicted = file.table != 0 && !tables_.contains(file.table);
   const bool is_retry = file.retry_ns != 0 && now_ns >= file.retry_ns;
   if (is_new || was_evicted || is_retry) {
-    Result<ElfFile> elf = ReadElfFile(mapped->fd.get());
+    Result<ElfFile> elf = RequestUnwindInfo(parser_.get(), mapped->fd.get());
     Result<uint32_t> table =
         elf.ok() ? TableOf(mapped->fd.get(), *elf, now_ns) : Result<uint32_t>(elf.status());
     if (!table.ok()) CountFailure(table.status());
@@ -68,12 +83,17 @@ Result<uint32_t> UnwindTableCache::TableOf(int fd, const ElfFile& elf, int64_t n
   FF_RETURN_IF_ERROR(PreadExact(fd, eh_frame, elf.eh_frame->offset));
   const Digest digest = DigestOf(eh_frame, elf.eh_frame->address);
   if (const auto same = numbers_.find(digest); same != numbers_.end()) return same->second;
-  return Add(eh_frame, elf.eh_frame->address, digest, now_ns);
+  // From the very bytes of the digest: the file may change under us.
+  FF_ASSIGN_OR_RETURN(const UniqueFd copy, InMemory(eh_frame));
+  FF_ASSIGN_OR_RETURN(
+      const UnwindTable table,
+      RequestUnwindTable(parser_.get(), copy.get(),
+                         {.size = eh_frame.size(), .address = elf.eh_frame->address}));
+  return Add(table, digest, now_ns);
 }
 
-Result<uint32_t> UnwindTableCache::Add(std::span<const std::byte> eh_frame, uint64_t address,
-                                       const Digest& digest, int64_t now_ns) {
-  FF_ASSIGN_OR_RETURN(const UnwindTable table, UnwindTable::Build(eh_frame, address));
+Result<uint32_t> UnwindTableCache::Add(const UnwindTable& table, const Digest& digest,
+                                       int64_t now_ns) {
   const size_t bytes = table.words().size_bytes();
   if (bytes > max_bytes_) return ResourceExhaustedError("add unwind table: over the budget");
   if (!MakeRoom(bytes, now_ns)) return UnavailableError("add unwind table: no room for now");

@@ -20,13 +20,14 @@
 #include <unordered_set>
 
 #include "agent/host/process.h"
+#include "agent/parse/parser_process.h"
 #include "agent/sample/unwind_maps.h"
+#include "agent/stack/unwind_table.h"
 #include "agent/symbol/elf_file.h"
 #include "base/status.h"
 
 namespace flamefleet::agent {
 
-constexpr size_t kMaxEhFrameBytes = 16 << 20;  // librustc_driver: 6 MB
 constexpr int64_t kIdleTableNanos = 60'000'000'000;
 
 struct UnwindTableCounts {
@@ -40,7 +41,7 @@ struct UnwindTableCounts {
 
 class UnwindTableCache {
  public:
-  UnwindTableCache(UnwindMaps maps, size_t max_bytes);
+  UnwindTableCache(UnwindMaps maps, size_t max_bytes, std::shared_ptr<ParserProcess> parser);
 
   // The mapping for the kernel, its table built if need be.
   ff_mapping Resolve(const ImageMapping& mapping, int64_t now_ns);
@@ -70,8 +71,7 @@ class UnwindTableCache {
   };
 
   Result<uint32_t> TableOf(int fd, const ElfFile& elf, int64_t now_ns);
-  Result<uint32_t> Add(std::span<const std::byte> eh_frame, uint64_t address, const Digest& digest,
-                       int64_t now_ns);
+  Result<uint32_t> Add(const UnwindTable& table, const Digest& digest, int64_t now_ns);
   // Whether there is room for that many bytes now, the oldest tables having gone if need be.
   bool MakeRoom(size_t bytes, int64_t now_ns);
   void CountFailure(const Status& status);
@@ -79,6 +79,7 @@ class UnwindTableCache {
 
   const UnwindMaps maps_;
   const size_t max_bytes_;
+  const std::shared_ptr<ParserProcess> parser_;
   const std::shared_ptr<const MappedFile> vdso_;
   std::map<FileId, File> files_;
   std::unordered_map<uint32_t, Table> tables_;  // by number

@@ -21,11 +21,12 @@ ff_process_key ToKey(const ProcessId& id) {
 
 }  // namespace
 
-Unwinder::Unwinder(UnwindMaps maps, std::string proc_root, size_t max_table_bytes)
+Unwinder::Unwinder(UnwindMaps maps, std::string proc_root, size_t max_table_bytes,
+                   std::shared_ptr<ParserProcess> parser)
     : maps_(maps),
       proc_root_(std::move(proc_root)),
       queue_(kMaxWaiting),
-      tables_(maps, max_table_bytes),
+      tables_(maps, max_table_bytes, std::move(parser)),
       thread_(StartThread("ff-unwind", [this](const std::stop_token& stop) { Run(stop); })) {}
 
 Unwinder::~Unwinder() = default;

@@ -38,7 +38,8 @@ struct UnwinderCounts {
 
 class Unwinder {
  public:
-  Unwinder(UnwindMaps maps, std::string proc_root, size_t max_table_bytes);
+  Unwinder(UnwindMaps maps, std::string proc_root, size_t max_table_bytes,
+           std::shared_ptr<ParserProcess> parser = ParserProcess::Installed());
   ~Unwinder();  // joins the thread
   Unwinder(const Unwinder&) = delete;
   Unwinder& operator=(const Unwinder&) = delete;

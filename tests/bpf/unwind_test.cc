@@ -273,7 +273,7 @@ TEST(UnwindTableCache, OldTableMakesRoomAndComesBack) {
   const ImageMapping libc = MappingOf("/usr/lib/x86_64-linux-gnu/libc.so.6");
   const ImageMapping other = MappingOf("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
   constexpr size_t kRoomForOne = 200 << 10;
-  UnwindTableCache cache((*sampler)->unwind_maps(), kRoomForOne);
+  UnwindTableCache cache((*sampler)->unwind_maps(), kRoomForOne, ParserProcess::Installed());
   const uint32_t first = cache.Resolve(libc, 1).table;
   EXPECT_NE(first, 0u);
   // It is in use: the other has to wait.
@@ -294,7 +294,7 @@ TEST(UnwindTableCache, OldTableMakesRoomAndComesBack) {
 TEST(UnwindTableCache, KeepsWhatIsMappedAndDropsTheRest) {
   const auto sampler = Sampler::Create({.scope = FF_SCOPE_HOST, .frequency_hz = 1});
   ASSERT_TRUE(sampler.ok());
-  UnwindTableCache cache((*sampler)->unwind_maps(), kTableBytes);
+  UnwindTableCache cache((*sampler)->unwind_maps(), kTableBytes, ParserProcess::Installed());
   const uint32_t table = cache.Resolve(MappingOf("/usr/lib/x86_64-linux-gnu/libc.so.6"), 0).table;
   cache.Sweep({table}, 2 * kIdleTableNanos);
   EXPECT_EQ(cache.size(), 1u);
@@ -306,7 +306,7 @@ TEST(UnwindTableCache, KeepsWhatIsMappedAndDropsTheRest) {
 TEST(UnwindTableCache, FileBeyondTheBudgetHasNoTable) {
   const auto sampler = Sampler::Create({.scope = FF_SCOPE_HOST, .frequency_hz = 1});
   ASSERT_TRUE(sampler.ok());
-  UnwindTableCache cache((*sampler)->unwind_maps(), 1 << 10);
+  UnwindTableCache cache((*sampler)->unwind_maps(), 1 << 10, ParserProcess::Installed());
   EXPECT_EQ(cache.Resolve(MappingOf("/usr/lib/x86_64-linux-gnu/libc.so.6"), 0).table, 0u);
   EXPECT_EQ(cache.counts().too_large, 1u);
 }
