@@ -39,6 +39,21 @@ Flags::Flag* Flags::Find(const std::string& name) {
   return found == flags_.end() ? nullptr : &*found;
 }
 
+void Flags::Short(char letter, const std::string& name) {
+  Flag* const flag = Find(name);
+  FF_CHECK(flag != nullptr);
+  flag->letter = letter;
+}
+
+// The flag that "--name", "--name=value" or "-n" begins; nullptr: none.
+Flags::Flag* Flags::FindArgument(const std::string& argument) {
+  if (argument.starts_with("--")) return Find(argument.substr(2, argument.find('=') - 2));
+  const auto found = std::find_if(flags_.begin(), flags_.end(), [&](const Flag& flag) {
+    return flag.letter != 0 && argument == std::string{'-', flag.letter};
+  });
+  return found == flags_.end() ? nullptr : &*found;
+}
+
 void Flags::Text(const std::string& name, const std::string& placeholder, const std::string& help,
                  std::string* value, const std::string& environment) {
   Add({.name = name,
@@ -118,11 +133,16 @@ Status Flags::Parse(int count, const char* const* arguments) {
       help_wanted_ = true;
       return OkStatus();
     }
-    if (argument.size() < 3 || argument.compare(0, 2, "--") != 0) {
+    const bool is_flag = argument.size() > 1 && argument.starts_with('-');
+    if (!is_flag && arguments_ != nullptr) {
+      arguments_->push_back(argument);
+      continue;
+    }
+    if (!is_flag || argument == "--") {
       return InvalidArgumentError("unexpected argument '" + argument + "'; see --help");
     }
-    const size_t equals = argument.find('=');
-    Flag* const flag = Find(argument.substr(2, equals == std::string::npos ? equals : equals - 2));
+    Flag* const flag = FindArgument(argument);
+    const size_t equals = argument.starts_with("--") ? argument.find('=') : std::string::npos;
     if (flag == nullptr) {
       return InvalidArgumentError("unknown flag '" + argument.substr(0, equals) + "'; see --help");
     }
@@ -150,7 +170,8 @@ std::string Flags::Help() const {
   std::string out = "Usage: " + usage_ + "\n\n" + summary_ + "\n";
   if (!flags_.empty()) out += "\n";
   for (const Flag& flag : flags_) {
-    out += "  --" + flag.name + (flag.placeholder.empty() ? "" : " " + flag.placeholder) + "\n";
+    out += "  --" + flag.name + (flag.letter == 0 ? "" : std::string(", -") + flag.letter) +
+           (flag.placeholder.empty() ? "" : " " + flag.placeholder) + "\n";
     out += "        " + flag.help;
     if (!flag.default_text.empty()) out += " (default " + flag.default_text + ")";
     if (!flag.environment.empty()) out += " [$" + flag.environment + "]";

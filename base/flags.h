@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags: the command line of our programs: "--name value" or "--name=value", each with a help line.
+// Flags: the command line of our programs: "--name value" or "--name=value", each with a help line;
+// for a few also "-n value".
 //
 //   Flags flags("flamefleet-store", "Keeps profiles and answers queries about them.");
 //   flags.Text("listen", "ADDRESS", "where to listen", &options.listen);
@@ -42,6 +43,11 @@ class Flags {
   // "--name" alone is true; "--name=false" as well.
   void Switch(const std::string& name, const std::string& help, bool* value);
 
+  // "-f" for the flag of this name, which was added before.
+  void Short(char letter, const std::string& name);
+  // What is neither flag nor value goes to `values`; without this it is an error.
+  void Arguments(std::vector<std::string>* values) { arguments_ = values; }
+
   // Reads the arguments after the program's (and subcommand's) name. --help ends it at once.
   Status Parse(int count, const char* const* arguments);
 
@@ -51,6 +57,7 @@ class Flags {
  private:
   struct Flag {
     std::string name;
+    char letter = 0;          // 0: none
     std::string placeholder;  // empty: a switch, needs no value
     std::string help;
     std::string default_text;
@@ -61,11 +68,13 @@ class Flags {
 
   void Add(Flag flag);
   Flag* Find(const std::string& name);
+  Flag* FindArgument(const std::string& argument);
   static Status Set(Flag& flag, const std::string& source, const std::string& text);
 
   const std::string usage_;
   const std::string summary_;
   std::vector<Flag> flags_;
+  std::vector<std::string>* arguments_ = nullptr;
   bool help_wanted_ = false;
 };
 

@@ -62,6 +62,21 @@ TEST_F(FlagsTest, WhatIsNotAFlagIsRefused) {
   EXPECT_EQ(Parse({"--listen"}).code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(FlagsTest, AShortNameIsTheSameFlag) {
+  flags_.Short('l', "listen");
+  ASSERT_TRUE(Parse({"-l", "here"}).ok());
+  EXPECT_EQ(listen_, "here");
+  EXPECT_EQ(Parse({"-x", "1"}).code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(flags_.Help(), HasSubstr("--listen, -l ADDRESS"));
+}
+
+TEST_F(FlagsTest, ArgumentsAreTakenWhereTheyAreWanted) {
+  std::vector<std::string> words;
+  flags_.Arguments(&words);
+  ASSERT_TRUE(Parse({"a", "--listen", "b", "-"}).ok());
+  EXPECT_THAT(words, ElementsAre("a", "-"));
+}
+
 TEST_F(FlagsTest, TheCommandLineWinsOverTheEnvironmentAndThatOverTheDefault) {
   setenv("FF_TEST_LISTEN", "from-environment", 1);
   ASSERT_TRUE(Parse({}).ok());
