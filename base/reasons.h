@@ -24,7 +24,8 @@ namespace reasons {
   X(UnknownAnnotation, "An annotation of our families has a key nobody reads; check its spelling.")                \
   X(ConflictingPorts, "Two sources name different ports for one profile type; keep one.")                          \
   X(ConflictingTargets, "Two ProfilingTargets want one profile in different ways; the older one is served.")       \
-  X(ConflictingAnnotations, "Two annotations want different things; the message says which one wins.")             \
+  X(ConflictingAnnotations, "An annotation says otherwise than what wins over it; the message says what is used.")  \
+  X(AnnotationsNotEnabled, "Annotations ask for profiles, but the AgentPool of the node does not let them opt in.") \
   X(PortRequired, "This profile type is pulled over HTTP and no port is set; add a port.")                         \
   X(PortNotFound, "No container of the pod declares a port of this name; use a declared name or a number.")        \
   X(ModeNotSupported, "This profile type cannot be collected in this mode; only cpu can use EBPF.")                \
@@ -34,12 +35,14 @@ namespace reasons {
   X(NoBackend, "No ProfilingBackend of this name exists and none is the default; create one.")                     \
   X(NoAgentPool, "No AgentPool covers the node of this pod.")                                                      \
   X(AgentNotConnected, "The agent of the node is not connected to the operator; look at its pod.")                 \
+  X(NotRequested, "Nobody asks for a profile of the pod: no ProfilingTarget selects it, no annotation opts it in.") \
   X(PodNotRunning, "The pod does not run yet.")                                                                    \
   /* decided by the agent */                                                                                       \
   X(WaitingForSamples, "Collection has begun; the first window is not delivered yet.")                             \
   X(ConnectionRefused, "Nothing listens on the port; check that the program serves pprof there.")                  \
   X(ConnectionFailed, "The endpoint could not be reached; check network policies and the port.")                   \
   X(Timeout, "The endpoint did not answer in time; raise pull.timeout or lower the load.")                         \
+  X(CertificateNotTrusted, "The certificate of the endpoint is not trusted; set pull.tls of a ProfilingTarget.")    \
   X(HTTPError, "The endpoint answered with a status that is not 200; the message has it.")                         \
   X(NotAProfile, "The endpoint's answer is not a pprof profile; check path and port.")                             \
   X(ProfileTooLarge, "The profile is larger than the limit.")                                                      \

@@ -55,10 +55,17 @@ void AddPull(const proto::PodAssignment& pod, const proto::PullJob& pull, Work* 
   work->collections.push_back(
       {.key = key, .ebpf = false, .can_run = has_address, .window = interval});
   if (!has_address) return;
+  std::optional<FetchTls> tls;
+  if (pull.has_tls()) {
+    tls = {.insecure_skip_verify = pull.tls().insecure_skip_verify(),
+           .ca_pem = pull.tls().ca_pem(),
+           .server_name = pull.tls().server_name()};
+  }
   work->scrape_jobs.push_back({.key = key,
                                .address = pod.ip(),
                                .port = static_cast<uint16_t>(pull.port()),
                                .path = pull.path(),
+                               .tls = std::move(tls),
                                .parameters = LabelsOf(pull.parameters()),
                                .interval = interval,
                                .timeout = std::max(milliseconds(pull.timeout_ms()), kMinTimeout),

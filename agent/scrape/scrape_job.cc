@@ -29,7 +29,7 @@ std::string Quote(const std::string& body) {
 
 bool SameEndpoint(const ScrapeJob& a, const ScrapeJob& b) {
   return a.key == b.key && a.address == b.address && a.port == b.port && a.path == b.path &&
-         a.parameters == b.parameters;
+         a.parameters == b.parameters && a.tls == b.tls;
 }
 
 std::chrono::seconds CpuSeconds(const ScrapeJob& job) {
@@ -54,7 +54,8 @@ FetchOptions FetchOptionsOf(const ScrapeJob& job) {
           .port = job.port,
           .target = std::move(target),
           .max_body_bytes = kMaxBodyBytes,
-          .timeout = timeout};
+          .timeout = timeout,
+          .tls = job.tls};
 }
 
 std::chrono::milliseconds FirstDelay(const ScrapeJob& job) {
@@ -69,6 +70,8 @@ ScrapeFailure FailureOfFetch(const Status& status) {
   switch (status.code()) {
     case StatusCode::kFailedPrecondition:
       return {reasons::kConnectionRefused, message};
+    case StatusCode::kPermissionDenied:
+      return {reasons::kCertificateNotTrusted, message};
     case StatusCode::kDeadlineExceeded:
       return {reasons::kTimeout, message};
     case StatusCode::kResourceExhausted:

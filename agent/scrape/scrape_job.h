@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ struct ScrapeJob {
   std::string address;  // pod IP
   uint16_t port = 0;
   std::string path;
+  std::optional<FetchTls> tls;                    // absent: plain HTTP
   std::map<std::string, std::string> parameters;  // of the query, not encoded
   std::chrono::milliseconds interval{15'000};
   std::chrono::milliseconds timeout{10'000};

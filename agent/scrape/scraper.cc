@@ -20,8 +20,8 @@ std::map<std::string_view, CounterMetric> FailureCounters(Metrics* metrics) {
   std::map<std::string_view, CounterMetric> counters;
   for (const std::string_view reason :
        {reasons::kConnectionRefused, reasons::kConnectionFailed, reasons::kTimeout,
-        reasons::kHTTPError, reasons::kNotAProfile, reasons::kProfileTooLarge,
-        reasons::kProfilingInUse}) {
+        reasons::kCertificateNotTrusted, reasons::kHTTPError, reasons::kNotAProfile,
+        reasons::kProfileTooLarge, reasons::kProfilingInUse}) {
     counters.emplace(
         reason, metrics->Counter(kScrapesName, kScrapesHelp, {{"result", std::string(reason)}}));
   }

@@ -37,7 +37,18 @@ void ReadProfile(const ObjectReader& in, ProfileSpec& profile) {
       profile.mode);
   in.Object("pull", [&](const ObjectReader& pull) {
     ReadPort(pull, profile.pull.port);
+    std::optional<PullScheme>& scheme = profile.pull.scheme;
+    if (pull.Find("scheme") != nullptr) {
+      pull.Enumeration<PullScheme>(
+          "scheme", {{"HTTP", PullScheme::kHttp}, {"HTTPS", PullScheme::kHttps}}, scheme.emplace());
+    }
+    pull.Object("tls", [&](const ObjectReader& tls) {
+      tls.Bool("insecureSkipVerify", profile.pull.tls.insecure_skip_verify);
+      tls.String("caBundle", profile.pull.tls.ca_pem);
+      tls.String("serverName", profile.pull.tls.server_name);
+    });
     pull.OptionalString("path", profile.pull.path);
+    pull.Map("parameters", profile.pull.parameters);
     pull.Duration("interval", profile.pull.interval_ns);
     pull.Duration("timeout", profile.pull.timeout_ns);
   });

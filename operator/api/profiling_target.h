@@ -34,9 +34,23 @@ struct PortRef {
   friend bool operator==(const PortRef&, const PortRef&) = default;
 };
 
+enum class PullScheme { kHttp, kHttps };
+
+// Whom to trust at the other end of HTTPS.
+struct PullTls {
+  bool insecure_skip_verify = false;
+  std::string ca_pem;       // trusted roots; empty: the system's
+  std::string server_name;  // that the certificate is for; empty: the pod's address
+
+  friend bool operator==(const PullTls&, const PullTls&) = default;
+};
+
 struct PullSpec {
   std::optional<PortRef> port;
+  std::optional<PullScheme> scheme;
+  PullTls tls;  // with HTTPS
   std::optional<std::string> path;
+  StringMap parameters;  // of the query
   std::optional<int64_t> interval_ns;
   std::optional<int64_t> timeout_ns;
 

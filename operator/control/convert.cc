@@ -83,6 +83,10 @@ void ToProto(const plan::PodAssignment& from, pb::PodAssignment& to) {
     out.set_container(pull.container);
     out.set_backend(pull.backend);
     out.mutable_labels()->insert(pull.labels.begin(), pull.labels.end());
+    if (!pull.tls) continue;
+    out.mutable_tls()->set_insecure_skip_verify(pull.tls->insecure_skip_verify);
+    out.mutable_tls()->set_ca_pem(pull.tls->ca_pem);
+    out.mutable_tls()->set_server_name(pull.tls->server_name);
   }
 }
 

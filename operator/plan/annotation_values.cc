@@ -91,8 +91,10 @@ std::optional<int64_t> AnnotationValue::WholeSeconds() const {
   return number;
 }
 
-void AnnotationValue::Scheme() const {
-  if (value_ != "http") Refuse("\"http\" (https is not supported yet)");
+std::optional<bool> AnnotationValue::Https() const {
+  if (value_ == "http") return false;
+  if (value_ == "https") return true;
+  return Refuse("\"http\" or \"https\"");
 }
 
 std::nullopt_t AnnotationValue::Refuse(std::string_view want) const {

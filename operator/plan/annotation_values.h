@@ -26,7 +26,7 @@ class AnnotationValue {
   std::optional<std::string> ContainerName() const;  // a DNS label
   std::optional<std::string> Name() const;  // a service name: letters, digits, "_", ".", "/", "-"
   std::optional<int64_t> WholeSeconds() const;  // 1..3600
-  void Scheme() const;                          // "http"; there is no https yet
+  std::optional<bool> Https() const;            // "http" or "https"
 
   static constexpr size_t kMaxParameterLength = 256;
   static constexpr size_t kMaxPathLength = 512;

@@ -39,6 +39,7 @@ struct Said {
 struct AnnotatedProfile {
   Said<bool> wanted;        // asked for or refused
   Said<api::PortRef> port;  // with both number and name when the pod says both
+  Said<bool> https;         // else plain HTTP
   Said<std::string> path;
   Said<std::string> container;  // collect only this one
   Said<bool> ebpf;              // cpu only: explicitly by eBPF, or explicitly not

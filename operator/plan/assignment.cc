@@ -14,6 +14,7 @@ std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan)
     if (collection.pull) {
       assignment.pulls.push_back({.type = collection.type,
                                   .port = collection.pull->port,
+                                  .tls = collection.pull->tls,
                                   .path = collection.pull->path,
                                   .parameters = collection.pull->parameters,
                                   .interval_ns = collection.pull->interval_ns,

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct ContainerAssignment {
 struct PullJob {
   ProfileType type = ProfileType::kCpu;
   int32_t port = 0;
+  std::optional<api::PullTls> tls;  // absent: plain HTTP
   std::string path;
   StringMap parameters;
   int64_t interval_ns = 0;

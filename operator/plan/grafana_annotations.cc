@@ -72,7 +72,7 @@ class Reader {
       profile.container.value =
           AnnotationValue(key, value, profile.container.problem).ContainerName();
     } else if (field == "scheme") {
-      AnnotationValue(key, value, profile.pull_problem).Scheme();
+      profile.https.value = AnnotationValue(key, value, profile.https.problem).Https();
     } else if (field == "ebpf.enabled" && *type == ProfileType::kCpu) {
       profile.ebpf.value = AnnotationValue(key, value, profile.ebpf.problem).Bool();
     } else {

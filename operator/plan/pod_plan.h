@@ -38,6 +38,7 @@ struct Askers {
 
 struct PullSettings {
   int32_t port = 0;
+  std::optional<api::PullTls> tls;  // absent: plain HTTP
   std::string path;
   StringMap parameters;
   int64_t interval_ns = 0;
@@ -64,9 +65,11 @@ struct Refusal {
 };
 
 struct PodPlan {
-  bool vetoed = false;                  // by its owner's annotation
-  std::string paused_by;                // name of a paused target; empty: none
-  bool annotated = false;               // its annotations opt it in
+  bool vetoed = false;     // by its owner's annotation
+  std::string paused_by;   // name of a paused target; empty: none
+  bool annotated = false;  // its annotations opt it in
+  // Annotations ask, but the pool does not let their family opt in, and nobody else asks.
+  std::optional<Problem> not_enabled;
   std::vector<Collection> collections;  // by type, then in the order of the containers
   std::vector<Refusal> refusals;
   std::vector<Problem> warnings;  // look wrong, change nothing

@@ -49,7 +49,7 @@ class Reader {
       if (const auto number = AnnotationValue(key, value, port_.problem).PortNumber())
         port_.value = {*number, ""};
     } else if (name == "scheme") {
-      AnnotationValue(key, value, scheme_problem_).Scheme();
+      https_.value = AnnotationValue(key, value, https_.problem).Https();
     } else if (name == "service_name") {
       ReadName(key, value, service_name_);
     } else if (name == "application-name") {
@@ -114,7 +114,7 @@ class Reader {
       if (scrape_.value != true) profile.wanted = {};
       if (!profile.wanted && IsOnByDefault(entry.type)) profile.wanted = scrape_;
       profile.port = port_;
-      if (!profile.pull_problem) profile.pull_problem = scheme_problem_;
+      profile.https = https_;
     }
   }
 
@@ -128,7 +128,7 @@ class Reader {
   Said<api::PortRef> port_;
   std::string service_name_;
   std::string application_name_;
-  std::optional<Problem> scheme_problem_;
+  Said<bool> https_;
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ class Resolver {
 
   std::variant<std::vector<Collection>, Problem> Run() {
     containers_ = ContainerNames();
+    CheckContainers();
     const Said<api::PortRef> port = Port();
     const CollectMode mode = Mode(port);
     const Backend* backend = FindBackend();
@@ -42,6 +43,23 @@ class Resolver {
     const Said<std::string> said = FirstSaid(&AnnotatedProfile::container);
     if (said.problem) Fail(*said.problem);
     return said.value ? std::vector<std::string>{*said.value} : std::vector<std::string>{};
+  }
+
+  bool IsWanted(const api::Container& container) const {
+    const bool named =
+        containers_.empty() || std::ranges::find(containers_, container.name) != containers_.end();
+    return named && container.kind != api::ContainerKind::kInit;
+  }
+
+  void CheckContainers() {
+    if (std::ranges::any_of(input_.pod.containers,
+                            [&](const api::Container& container) { return IsWanted(container); }))
+      return;
+    std::string names;
+    for (const std::string& name : containers_)
+      names += (names.empty() ? " \"" : ", \"") + name + "\"";
+    Fail({reasons::kContainerNotFound,
+          "the pod has no container" + names + " that is not an init container"});
   }
 
   // The target's; else the annotations', which must not disagree.
@@ -92,21 +110,10 @@ class Resolver {
     return backend;
   }
 
-  std::vector<Collection> ByEbpf() {
+  std::vector<Collection> ByEbpf() const {
     std::vector<Collection> collections;
     for (const api::Container& container : input_.pod.containers) {
-      const bool named = containers_.empty() ||
-                         std::ranges::find(containers_, container.name) != containers_.end();
-      if (named && container.kind != api::ContainerKind::kInit) {
-        collections.push_back({.container = container.name});
-      }
-    }
-    if (collections.empty()) {
-      std::string names;
-      for (const std::string& name : containers_)
-        names += (names.empty() ? "\"" : "\", \"") + name;
-      Fail({reasons::kContainerNotFound,
-            "the pod has no container " + names + "\" that is not an init container"});
+      if (IsWanted(container)) collections.push_back({.container = container.name});
     }
     return collections;
   }
@@ -117,24 +124,20 @@ class Resolver {
       Fail({reasons::kPortRequired, Type() + " is pulled over HTTP: set pull.port of the target or "
                                              "a port annotation of the pod"});
     }
-    const Said<std::string> path = FirstSaid(&AnnotatedProfile::path);
-    const bool own_path = request_.profile != nullptr && request_.profile->pull.path;
-    if (path.problem && !own_path) Fail(*path.problem);
+    const api::PullSpec spec =
+        request_.profile == nullptr ? api::PullSpec() : request_.profile->pull;
     PullSettings pull;
-    pull.path =
-        own_path ? *request_.profile->pull.path : path.value.value_or(request_.default_path);
+    pull.tls = Tls(spec);
+    pull.path = Path(spec);
+    pull.parameters = spec.parameters;
     pull.interval_ns = kDefaultIntervalNs;
     for (const AnnotatedProfile* annotations : request_.annotations) {
       if (annotations->pull_problem) Fail(*annotations->pull_problem);
       if (pull.parameters.empty()) pull.parameters = annotations->parameters;
       if (annotations->interval_ns) pull.interval_ns = *annotations->interval_ns;
     }
-    pull.timeout_ns = std::min(kDefaultTimeoutNs, pull.interval_ns);
-    if (request_.profile != nullptr) {
-      pull.interval_ns = request_.profile->pull.interval_ns.value_or(pull.interval_ns);
-      pull.timeout_ns =
-          request_.profile->pull.timeout_ns.value_or(std::min(kDefaultTimeoutNs, pull.interval_ns));
-    }
+    pull.interval_ns = spec.interval_ns.value_or(pull.interval_ns);
+    pull.timeout_ns = spec.timeout_ns.value_or(std::min(kDefaultTimeoutNs, pull.interval_ns));
     if (problem_) return {};
     const auto resolved = ResolvePort(input_.pod, *port.value, containers_);
     if (const auto* problem = std::get_if<Problem>(&resolved)) {
@@ -144,6 +147,24 @@ class Resolver {
     const auto& found = std::get<ResolvedPort>(resolved);
     pull.port = found.number;
     return {Collection{.container = found.container, .pull = std::move(pull)}};
+  }
+
+  std::optional<api::PullTls> Tls(const api::PullSpec& spec) {
+    if (spec.scheme) {
+      return *spec.scheme == api::PullScheme::kHttps ? std::optional(spec.tls) : std::nullopt;
+    }
+    const Said<bool> https = FirstSaid(&AnnotatedProfile::https);
+    if (https.problem) Fail(*https.problem);
+    if (!https.value.value_or(false)) return std::nullopt;
+    // As the kubelet's probes: annotations cannot say whom to trust, and no credential is sent.
+    return api::PullTls{.insecure_skip_verify = true};
+  }
+
+  std::string Path(const api::PullSpec& spec) {
+    if (spec.path) return *spec.path;
+    const Said<std::string> path = FirstSaid(&AnnotatedProfile::path);
+    if (path.problem) Fail(*path.problem);
+    return path.value.value_or(request_.default_path);
   }
 
   void Complete(Collection& collection, const Backend& backend) const {

@@ -1,67 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpClient against `openssl s_server`, with certificates made by `openssl req`.
+// HttpClient against `openssl s_server`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
-#include <optional>
 
-#include "base/fd.h"
 #include "base/http/client.h"
-#include "tests/support/child_process.h"
+#include "tests/support/tls_server.h"
 
 namespace flamefleet {
 namespace {
 
 using ::testing::HasSubstr;
 
-class HttpClientTlsTest : public ::testing::Test {
+class HttpClientTlsTest : public TlsServerTest {
  protected:
-  static void SetUpTestSuite() {
-    char path[] = "/tmp/ff-tls-XXXXXX";
-    directory_ = mkdtemp(path);
-    MakeCa("ca");
-    MakeCa("other");
-    MakeCertificate("server", "ca", "DNS:profiles.test");
-    MakeCertificate("address", "ca", "IP:127.0.0.1");
-    MakeCertificate("client", "ca", "DNS:agent");
-  }
-  static void TearDownTestSuite() { EXPECT_EQ(std::system(("rm -r " + directory_).c_str()), 0); }
-
-  static void Run(const std::string& command) {
-    EXPECT_EQ(std::system(("cd " + directory_ + " && " + command + " >/dev/null 2>&1").c_str()), 0)
-        << command;
-  }
-  static void MakeCa(const std::string& name) {
-    Run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" +
-        name + " -keyout " + name + ".key -out " + name + ".pem");
-  }
-  static void MakeCertificate(const std::string& name, const std::string& ca,
-                              const std::string& subject) {
-    Run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=" + name +
-        " -addext subjectAltName=" + subject + " -keyout " + name + ".key -out " + name +
-        ".csr && openssl x509 -req -in " + name + ".csr -copy_extensions copy -days 2 -CA " + ca +
-        ".pem -CAkey " + ca + ".key -CAcreateserial -out " + name + ".pem");
-  }
-  static std::string Pem(const std::string& name) {
-    return *ReadFile(directory_ + "/" + name, 1 << 16);
-  }
-
-  // Serves a page with the certificate; further flags of s_server in `more`.
   void Serve(const std::string& name, std::vector<std::string> more = {}) {
-    std::vector<std::string> command = {"openssl",
-                                        "s_server",
-                                        "-www",
-                                        "-accept",
-                                        "127.0.0.1:0",
-                                        "-cert",
-                                        directory_ + "/" + name + ".pem",
-                                        "-key",
-                                        directory_ + "/" + name + ".key"};
-    command.insert(command.end(), more.begin(), more.end());
-    server_.emplace(command);
-    url_ = "https://" + server_->AwaitLine("ACCEPT ");
+    url_ = "https://" + TlsServerTest::Serve(name, std::move(more));
   }
 
   Result<HttpResponse> Get(const HttpTlsOptions& tls) {
@@ -69,8 +24,6 @@ class HttpClientTlsTest : public ::testing::Test {
     return client->Send({});
   }
 
-  static inline std::string directory_;
-  std::optional<ChildProcess> server_;
   std::string url_;
 };
 
