@@ -18,9 +18,14 @@ Result<Controller::Outcome> TargetController::Reconcile(const std::string& objec
   const auto views = reader.Views(context_.cache.pods.ListNamespace(key.ns),
                                   [&](const api::Pod& pod) { return plan::Matches(*target, pod); });
   const plan::StatusInput input = StatusInputNow(context_, target->status.observed_generation != 0);
-  return WriteStatus(context_, kProfilingTargets, *target,
-                     plan::TargetStatus(*target, views, reader.backends(), input),
-                     MustRecheck(views, input), stop);
+  const api::ProfilingTargetStatus status =
+      plan::TargetStatus(*target, views, reader.backends(), input);
+  // What is not accepted is stalled after a while.
+  const bool may_stall = std::ranges::any_of(
+      status.conditions,
+      [](const api::Condition& condition) { return condition.type == plan::kReconciling; });
+  return WriteStatus(context_, kProfilingTargets, *target, status,
+                     MustRecheck(views, input) || may_stall, stop);
 }
 
 }  // namespace flamefleet

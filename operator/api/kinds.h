@@ -58,7 +58,8 @@ struct PodCounts {
   int64_t matched = 0;
   int64_t profiled = 0;  // every wanted profile of the pod was reported as delivered
   int64_t failing = 0;
-  int64_t waiting = 0;  // neither: collection begins
+  int64_t waiting = 0;  // none of these: collection begins
+  int64_t idle = 0;     // collection works and there has been nothing to deliver yet
 
   friend bool operator==(const PodCounts&, const PodCounts&) = default;
 };

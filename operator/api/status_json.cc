@@ -31,6 +31,7 @@ void ReadPodCounts(const ObjectReader& status, const char* key, PodCounts& count
     in.Integer("profiled", counts.profiled);
     in.Integer("failing", counts.failing);
     in.Integer("waiting", counts.waiting);
+    in.Integer("idle", counts.idle);
   });
 }
 
@@ -74,7 +75,8 @@ json EncodePodCounts(const PodCounts& counts) {
   return {{"matched", counts.matched},
           {"profiled", counts.profiled},
           {"failing", counts.failing},
-          {"waiting", counts.waiting}};
+          {"waiting", counts.waiting},
+          {"idle", counts.idle}};
 }
 
 json EncodeFailingPods(const std::vector<FailingPod>& pods) {

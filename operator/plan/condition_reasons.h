@@ -14,6 +14,8 @@ inline constexpr std::string_view kAccepted = "Accepted";
 inline constexpr std::string_view kAllPodsProfiled = "AllPodsProfiled";
 inline constexpr std::string_view kNoPods = "NoPods";
 inline constexpr std::string_view kSeveralReasons = "SeveralReasons";
+inline constexpr std::string_view kNothingToDeliver = "NothingToDeliver";
+inline constexpr std::string_view kStarting = "Starting";
 // ProfilingBackend
 inline constexpr std::string_view kAnotherDefault = "AnotherDefault";
 inline constexpr std::string_view kStoreNotAvailable = "StoreNotAvailable";
@@ -28,8 +30,9 @@ inline constexpr std::string_view kAgentsNotReady = "AgentsNotReady";
 inline constexpr std::string_view kAllNodesProfiling = "AllNodesProfiling";
 
 inline constexpr std::array kAll = {
-    kAccepted,          kAllPodsProfiled, kNoPods,         kSeveralReasons,   kAnotherDefault,
-    kStoreNotAvailable, kStoreAvailable,  kDelivering,     kNotUsed,          kNoDaemonSet,
-    kRollingOut,        kNoNodes,         kAgentsNotReady, kAllNodesProfiling};
+    kAccepted,       kAllPodsProfiled,   kNoPods,           kSeveralReasons,
+    kAnotherDefault, kStoreNotAvailable, kStoreAvailable,   kDelivering,
+    kNotUsed,        kNoDaemonSet,       kRollingOut,       kNoNodes,
+    kAgentsNotReady, kAllNodesProfiling, kNothingToDeliver, kStarting};
 
 }  // namespace flamefleet::plan::condition_reasons

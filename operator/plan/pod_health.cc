@@ -15,10 +15,12 @@ int Gravity(PodState state) {
     case PodState::kStopped:
     case PodState::kProfiled:
       return 0;
-    case PodState::kWaiting:
+    case PodState::kIdle:
       return 1;
-    case PodState::kFailing:
+    case PodState::kWaiting:
       return 2;
+    case PodState::kFailing:
+      return 3;
   }
   return 0;
 }
@@ -77,16 +79,17 @@ PodHealth JudgeType(const PodView& view, ProfileType type,
       result.failing_since_ns = health.failing_since_ns;
     }
     if (health.state == CollectionState::kWaiting) waiting = true;
+    if (health.state == CollectionState::kDelivering) result.delivering = true;
     if (health.last_delivered_ns != 0) delivered = true;
   }
   if (result.state == PodState::kFailing) return result;
-  if (delivered && !waiting) {
-    result.state = PodState::kProfiled;
+  if (!waiting) {
+    result.state = delivered ? PodState::kProfiled : PodState::kIdle;
+    if (!delivered) result.message = "it has had nothing to deliver yet";
     return result;
   }
   result.reason = reasons::kWaitingForSamples;
-  result.message =
-      waiting ? "the first profile is still to come" : "its containers have used no CPU yet";
+  result.message = "the first profile is still to come";
   return result;
 }
 
@@ -109,11 +112,13 @@ PodHealth JudgePod(const PodView& view, const std::function<bool(const Askers&)>
   PodHealth worst{.state = PodState::kProfiled};
   const auto take = [&](PodHealth health, std::string_view profile) {
     const int64_t last_delivered_ns = std::max(worst.last_delivered_ns, health.last_delivered_ns);
+    const bool delivering = worst.delivering || health.delivering;
     if (Gravity(health.state) > Gravity(worst.state)) {
       worst = std::move(health);
       worst.profile = profile;
     }
     worst.last_delivered_ns = last_delivered_ns;
+    worst.delivering = delivering;
   };
   for (const Refusal& refusal : plan.refusals) {
     if (asked(refusal.askers)) {

@@ -33,6 +33,7 @@ struct PodView {
 
 enum class PodState {
   kProfiled,  // every wanted profile was delivered
+  kIdle,      // works; the pod has had nothing to deliver yet, such as no use of a CPU
   kWaiting,   // nothing is wrong; a first profile is still to come
   kFailing,
   kStopped,  // vetoed by its owner or paused: not counted
@@ -46,6 +47,7 @@ struct PodHealth {
   std::string message;
   int64_t failing_since_ns = 0;   // as the agent says; 0: it does not
   int64_t last_delivered_ns = 0;  // the newest of the wanted profiles; 0: none
+  bool delivering = false;        // a wanted profile reaches its backend
   bool unknown = false;           // the agent has not said anything yet
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "operator/plan/overrides.h"
 #include "operator/plan/resolve.h"
 #include "operator/plan/series_labels.h"
 
@@ -67,6 +68,7 @@ class Planner {
       for (const ProfileType type : api::kProfileTypes)
         PlanType(type);
     }
+    if (plan_.collections.empty() && plan_.refusals.empty()) plan_.not_enabled = NotEnabled();
     return std::move(plan_);
   }
 
@@ -98,21 +100,50 @@ class Planner {
     return request;
   }
 
+  // The families that ask in vain.
+  std::optional<Problem> NotEnabled() const {
+    std::string names;
+    const std::tuple<bool, const FamilyAnnotations*, const char*> families[] = {
+        {input_.families.pyroscope, &pyroscope_, "pyroscope.io"},
+        {input_.families.grafana, &grafana_, "profiles.grafana.com"}};
+    for (const auto& [may_opt_in, family, name] : families) {
+      const bool asks = std::ranges::any_of(family->profiles, [](const AnnotatedProfile& profile) {
+        return profile.wanted.value == true || profile.wanted.problem;
+      });
+      if (asks && !may_opt_in) names += (names.empty() ? "" : " and ") + std::string(name);
+    }
+    if (names.empty()) return std::nullopt;
+    return Problem{reasons::kAnnotationsNotEnabled,
+                   names +
+                       " annotations ask for profiles, but spec.optIn of the AgentPool of the "
+                       "node does not let them opt pods in"};
+  }
+
+  void Warn(std::vector<Problem> warnings) {
+    std::ranges::move(warnings, std::back_inserter(plan_.warnings));
+  }
+
   void PlanType(ProfileType type) {
     bool targeted = false;
+    const OverrideInput said{type, input_.pod, pyroscope_.For(type), grafana_.For(type)};
     for (const api::ProfilingTarget* target : targets_) {
       const api::ProfileSpec* profile = FindProfile(*target, type);
       if (profile == nullptr) continue;
-      Add(Resolve({type,
-                   target,
-                   profile,
-                   {&pyroscope_.For(type), &grafana_.For(type)},
-                   DefaultPath(type, false)},
-                  input_, SeriesLabels(input_.pod, target, pyroscope_, grafana_)),
-          type, Askers{{target->meta.name}, false});
+      if (!targeted) Warn(OverriddenByTarget(said, *target, *profile));
+      auto resolved = Resolve({type,
+                               target,
+                               profile,
+                               {&pyroscope_.For(type), &grafana_.For(type)},
+                               DefaultPath(type, false)},
+                              input_, SeriesLabels(input_.pod, target, pyroscope_, grafana_));
+      if (const auto* collections = std::get_if<std::vector<Collection>>(&resolved))
+        Warn(WithoutEffect(input_.pod, *target, *profile, *collections));
+      Add(std::move(resolved), type, Askers{{target->meta.name}, false});
       targeted = true;
     }
     const std::optional<AnnotationRequest> request = FindAnnotationRequest(type);
+    const bool both = input_.families.pyroscope && input_.families.grafana;
+    if (both && !targeted) Warn(OverriddenByPyroscope(said));
     if (!request) return;
     if (targeted) {
       MarkAnnotated(type);
@@ -141,11 +172,17 @@ class Planner {
       } else if (SameCollection(*rival, collection)) {
         rival->askers.Add(askers);
       } else {
-        plan_.refusals.push_back({type,
-                                  {reasons::kConflictingTargets,
-                                   "the older ProfilingTarget \"" + rival->askers.targets.front() +
-                                       "\" collects it in another way"},
-                                  askers});
+        const std::string older = rival->askers.targets.front();
+        plan_.refusals.push_back(
+            {type,
+             {reasons::kConflictingTargets,
+              "the older ProfilingTarget \"" + older + "\" collects it in another way"},
+             askers});
+        plan_.warnings.push_back(
+            {reasons::kConflictingTargets, std::string(api::ProfileTypeName(type)) +
+                                               ": ProfilingTarget \"" + askers.targets.front() +
+                                               "\" wants it in another way than \"" + older +
+                                               "\", which is older and served"});
         return;
       }
     }

@@ -30,6 +30,11 @@ inline constexpr size_t kMaxMessage = 512;
 // lastProfileTime stays while it is younger than this: it must not cause a write per profile.
 inline constexpr int64_t kLastProfileStepNs = 300'000'000'000;
 
+// A target that cannot be served is Stalled after this, and Reconciling before.
+inline constexpr int64_t kStalledAfterNs = 60'000'000'000;
+inline constexpr std::string_view kReconciling = "Reconciling";
+inline constexpr std::string_view kStalled = "Stalled";
+
 struct StatusInput {
   int64_t now_ns = 0;  // wall clock
   // False shortly after the operator began, while agents are still coming back: a status that would

@@ -40,8 +40,10 @@ void PodTallier::Add(const api::Pod& pod, const PodHealth& health) {
     return;
   }
   ++tally_.counts.matched;
+  tally_.delivering = tally_.delivering || health.delivering;
   tally_.last_delivered_ns = std::max(tally_.last_delivered_ns, health.last_delivered_ns);
   if (health.state == PodState::kProfiled) ++tally_.counts.profiled;
+  if (health.state == PodState::kIdle) ++tally_.counts.idle;
   if (health.state == PodState::kWaiting) {
     ++tally_.counts.waiting;
     if (tally_.waiting_for.empty()) tally_.waiting_for = health.message;

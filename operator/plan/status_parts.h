@@ -30,6 +30,7 @@ api::Condition MakeCondition(std::string_view type, Verdict verdict, int64_t gen
 struct PodTally {
   api::PodCounts counts;
   int64_t stopped = 0;
+  bool delivering = false;  // a wanted profile reached its backend lately
   int64_t last_delivered_ns = 0;
   bool unknown = false;                  // some pod's agent has not said anything yet
   std::vector<api::FailingPod> failing;  // the oldest first, at most kMaxFailingPods

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/reasons.h"
 #include "operator/plan/condition_reasons.h"
@@ -24,24 +26,65 @@ std::string StoppedNote(int64_t stopped) {
   return stopped == 0 ? "" : "; " + Count(stopped, "pod") + " opted out or paused";
 }
 
-// The first check that fails says why the target is not ready.
-Verdict Ready(const api::ProfilingTarget& target, const Verdict& accepted, const PodTally& tally) {
-  if (target.spec.paused) return {kFalse, reasons::kPaused, "spec.paused is true"};
-  if (accepted.status != kTrue) return {kFalse, accepted.reason, accepted.message};
+// Why nothing can be delivered at all, if so.
+std::optional<Verdict> Blocked(const api::ProfilingTarget& target, const Verdict& accepted,
+                               const PodTally& tally) {
+  if (target.spec.paused) return Verdict{kFalse, reasons::kPaused, "spec.paused is true"};
+  if (accepted.status != kTrue) return Verdict{kFalse, accepted.reason, accepted.message};
+  if (tally.counts.matched > 0) return std::nullopt;
+  return Verdict{kFalse, condition_reasons::kNoPods,
+                 "no running pod matches spec.selector" + StoppedNote(tally.stopped)};
+}
+
+std::string Ratio(const api::PodCounts& pods) {
+  return std::to_string(pods.profiled) + " of " + Count(pods.matched, "pod");
+}
+
+Verdict Waiting(const PodTally& tally) {
+  return {kFalse, reasons::kWaitingForSamples,
+          Ratio(tally.counts) + " profiled, waiting for " + std::to_string(tally.counts.waiting) +
+              ": " + tally.waiting_for};
+}
+
+// The first check that fails says why the target is not ready. Idle pods do not hold it back:
+// there is nothing that anybody could do about them.
+Verdict Ready(const PodTally& tally) {
   const api::PodCounts& pods = tally.counts;
-  if (pods.matched == 0) {
-    return {kFalse, condition_reasons::kNoPods,
-            "no running pod matches spec.selector" + StoppedNote(tally.stopped)};
-  }
   if (pods.failing > 0) return FailingVerdict(tally);
-  const std::string ratio = std::to_string(pods.profiled) + " of " + Count(pods.matched, "pod");
-  if (pods.waiting > 0) {
-    return {kFalse, reasons::kWaitingForSamples,
-            ratio + " profiled, waiting for " + std::to_string(pods.waiting) + ": " +
-                tally.waiting_for};
+  if (pods.waiting > 0) return Waiting(tally);
+  const std::string idle =
+      pods.idle == 0 ? "" : "; " + std::to_string(pods.idle) + " had nothing to deliver yet";
+  return {kTrue,
+          pods.profiled > 0 ? condition_reasons::kAllPodsProfiled
+                            : condition_reasons::kNothingToDeliver,
+          "profiles of " + Ratio(pods) + " reach the backend" + idle + StoppedNote(tally.stopped)};
+}
+
+// Whether anything arrives, however much is wrong beside it.
+Verdict Delivering(const PodTally& tally) {
+  if (tally.delivering)
+    return {kTrue, condition_reasons::kDelivering, "profiles of matched pods reach the backend"};
+  if (tally.counts.failing > 0) return FailingVerdict(tally);
+  if (tally.counts.waiting > 0) return Waiting(tally);
+  return {
+      kFalse, condition_reasons::kNothingToDeliver,
+      "the matched pods have nothing to deliver: they use no CPU, or their endpoints are empty"};
+}
+
+// The two that kstatus reads, each only there while it is true: work goes on, or nothing will get
+// better unless somebody changes something. What is not accepted may be waiting for an object that
+// comes with the same apply, so it is stalled only after a while.
+std::optional<std::pair<std::string_view, Verdict>> Progress(const api::Condition& accepted,
+                                                             const PodTally& tally,
+                                                             int64_t now_ns) {
+  if (accepted.status != kTrue) {
+    const bool stalled = now_ns - accepted.last_transition_ns >= kStalledAfterNs;
+    return std::pair{stalled ? kStalled : kReconciling,
+                     Verdict{kTrue, accepted.reason, accepted.message}};
   }
-  return {kTrue, condition_reasons::kAllPodsProfiled,
-          "profiles of " + ratio + " reach the backend" + StoppedNote(tally.stopped)};
+  if (tally.counts.waiting == 0) return std::nullopt;
+  return std::pair{kReconciling,
+                   Verdict{kTrue, condition_reasons::kStarting, Waiting(tally).message}};
 }
 
 int64_t LastProfile(int64_t before_ns, int64_t newest_ns) {
@@ -74,10 +117,18 @@ api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
   const Verdict accepted = Accepted(target, backends);
   api::ProfilingTargetStatus status;
   status.observed_generation = generation;
-  status.conditions = {
-      MakeCondition("Accepted", accepted, generation, before.conditions, input.now_ns),
-      MakeCondition("Ready", Ready(target, accepted, tally), generation, before.conditions,
-                    input.now_ns)};
+  const std::optional<Verdict> blocked = Blocked(target, accepted, tally);
+  const auto add = [&](std::string_view type, const Verdict& verdict) -> const api::Condition& {
+    return status.conditions.emplace_back(
+        MakeCondition(type, verdict, generation, before.conditions, input.now_ns));
+  };
+  const api::Condition accepted_condition = add("Accepted", accepted);
+  add("Ready", blocked ? *blocked : Ready(tally));
+  add("Delivering", blocked ? *blocked : Delivering(tally));
+  if (!target.spec.paused) {
+    const auto progress = Progress(accepted_condition, tally, input.now_ns);
+    if (progress) add(progress->first, progress->second);
+  }
   status.pods = tally.counts;
   status.nodes = {static_cast<int64_t>(nodes.size()), static_cast<int64_t>(profiling_nodes.size())};
   status.last_profile_ns = LastProfile(before.last_profile_ns, tally.last_delivered_ns);

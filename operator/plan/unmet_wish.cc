@@ -5,6 +5,7 @@ namespace flamefleet::plan {
 
 std::optional<Problem> UnmetWish(const PodPlan& plan) {
   if (plan.vetoed || !plan.collections.empty()) return std::nullopt;
+  if (plan.not_enabled) return plan.not_enabled;
   for (const Refusal& refusal : plan.refusals) {
     if (refusal.askers.annotations) return refusal.problem;
   }

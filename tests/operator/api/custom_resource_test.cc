@@ -26,7 +26,10 @@ TEST(DecodeProfilingTarget, ReadsTheWholeSpec) {
       "containers": ["checkout"], "serviceName": "co", "labels": {"team": "payments"}, "podLabels": ["version"],
       "backendRef": {"name": "main"}, "paused": true,
       "profiles": [{"type": "cpu", "mode": "EBPF"},
-                   {"type": "memory", "pull": {"port": "pprof", "path": "/p", "interval": "30s", "timeout": "5s"}},
+                   {"type": "memory", "pull": {"port": "pprof", "path": "/p", "interval": "30s", "timeout": "5s",
+                                               "scheme": "HTTPS", "parameters": {"gc": "1"},
+                                               "tls": {"insecureSkipVerify": true, "caBundle": "pem",
+                                                       "serverName": "s"}}},
                    {"type": "block", "mode": "Pull", "pull": {"port": 6060}}]
     }
   })"));
@@ -42,8 +45,13 @@ TEST(DecodeProfilingTarget, ReadsTheWholeSpec) {
   ASSERT_EQ(spec.profiles.size(), 3U);
   EXPECT_EQ(spec.profiles[0], (ProfileSpec{ProfileType::kCpu, CollectMode::kEbpf, {}}));
   EXPECT_EQ(spec.profiles[1], (ProfileSpec{ProfileType::kMemory, CollectMode::kAuto,
-                                           PullSpec{PortRef{0, "pprof"}, "/p", 30 * kNanosPerSecond,
-                                                    5 * kNanosPerSecond}}));
+                                           PullSpec{.port = PortRef{0, "pprof"},
+                                                    .scheme = PullScheme::kHttps,
+                                                    .tls = {true, "pem", "s"},
+                                                    .path = "/p",
+                                                    .parameters = {{"gc", "1"}},
+                                                    .interval_ns = 30 * kNanosPerSecond,
+                                                    .timeout_ns = 5 * kNanosPerSecond}}));
   EXPECT_EQ(spec.profiles[2].pull.port, (PortRef{6060, ""}));
   EXPECT_TRUE(spec.selector.Matches({{"app", "checkout"}}));
   EXPECT_FALSE(spec.selector.Matches({{"app", "checkout"}, {"tier", "test"}}));
@@ -93,7 +101,7 @@ TEST(ProfilingTargetStatus, ComesBackFromJsonAsItWas) {
   ProfilingTargetStatus status;
   status.observed_generation = 3;
   status.conditions = {{"Ready", "False", "PodsFailing", "1 of 2 pods", 3, kNow}};
-  status.pods = {2, 1, 1, 0};
+  status.pods = {2, 1, 1, 0, 3};
   status.nodes = {2, 1};
   status.last_profile_ns = kNow;
   status.failing_pods = {

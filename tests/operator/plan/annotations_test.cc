@@ -9,37 +9,10 @@
 #include "base/reasons.h"
 #include "operator/plan/pod_plan.h"
 #include "tests/operator/plan/builders.h"
+#include "tests/operator/plan/describe.h"
 
 namespace flamefleet::plan {
 namespace {
-
-// What a plan comes to, in words: "cpu ebpf app", "memory pull 6060/debug/pprof/heap", "cpu
-// InvalidAnnotation".
-std::vector<std::string> Describe(const PodPlan& plan) {
-  std::vector<std::string> words;
-  for (const Collection& collection : plan.collections) {
-    std::string text(api::ProfileTypeName(collection.type));
-    if (collection.pull) {
-      text += " pull " + std::to_string(collection.pull->port) + collection.pull->path;
-      for (const auto& [name, value] : collection.pull->parameters)
-        text += " " + name + "=" + value;
-      if (collection.pull->interval_ns != 15 * kNanosPerSecond) {
-        text += " every " + std::to_string(collection.pull->interval_ns / kNanosPerSecond) + "s";
-      }
-    } else {
-      text += " ebpf " + collection.container;
-    }
-    words.push_back(text);
-  }
-  for (const Refusal& refusal : plan.refusals) {
-    words.push_back(std::string(api::ProfileTypeName(refusal.type)) + " " +
-                    std::string(refusal.problem.reason));
-  }
-  for (const Problem& warning : plan.warnings)
-    words.push_back("warning " + std::string(warning.reason));
-  if (plan.vetoed) words.emplace_back("vetoed");
-  return words;
-}
 
 PodPlan PlanOf(const api::Pod& pod, api::AnnotationFamilies families = {true, true}) {
   const BackendTable backends = DefaultBackends();
@@ -122,9 +95,9 @@ TEST(PyroscopeAnnotations, ABadValueStopsOnlyItsType) {
        {"cpu InvalidAnnotation", "memory InvalidAnnotation"}},
       {{kScrape, {"pyroscope.io/port", "6060 "}},
        {"cpu InvalidAnnotation", "memory InvalidAnnotation"}},
-      {{kScrape, kPort, {"pyroscope.io/scheme", "https"}},
+      {{kScrape, kPort, {"pyroscope.io/scheme", "HTTPS"}},
        {"cpu InvalidAnnotation", "memory InvalidAnnotation"}},
-      {{kScrape, {"pyroscope.io/scheme", "https"}}, {kCpu}},  // eBPF needs no scheme
+      {{kScrape, {"pyroscope.io/scheme", "HTTPS"}}, {kCpu}},  // eBPF needs no scheme
   });
 }
 
@@ -139,6 +112,8 @@ TEST(PyroscopeAnnotations, PathAndParametersReplaceTheDefaults) {
       {{kScrape, kPort, {"pyroscope.io/profile-cpu-param-seconds", "1"}},
        {std::string(kCpuPull) + " every 5s", kMemPull}},
       {{kScrape, kPort, {"pyroscope.io/scheme", "http"}}, {kCpuPull, kMemPull}},
+      {{kScrape, kPort, {"pyroscope.io/scheme", "https"}},
+       {std::string(kCpuPull) + " https unverified", std::string(kMemPull) + " https unverified"}},
       {{kScrape, {"pyroscope.io/port", "7070"}},
        {"cpu pull 7070/debug/pprof/profile",
         "memory pull 7070/debug/pprof/heap"}},  // need not be declared
@@ -218,13 +193,17 @@ TEST(GrafanaAnnotations, PortsComeByNumberOrName) {
       {{scrape, number, {"profiles.grafana.com/memory.scheme", "http"}},
        {"memory pull 6060/debug/pprof/allocs"}},
       {{scrape, number, {"profiles.grafana.com/memory.scheme", "https"}},
+       {"memory pull 6060/debug/pprof/allocs https unverified"}},
+      {{scrape, number, {"profiles.grafana.com/memory.scheme", "ftp"}},
        {"memory InvalidAnnotation"}},
       {{scrape, number, {"profiles.grafana.com/memory.container", "app"}},
        {"memory pull 6060/debug/pprof/allocs"}},
       {{scrape,
         {"profiles.grafana.com/memory.port_name", "pprof"},
         {"profiles.grafana.com/memory.container", "other"}},
-       {"memory PortNotFound"}},
+       {"memory ContainerNotFound"}},
+      {{scrape, number, {"profiles.grafana.com/memory.container", "other"}},
+       {"memory ContainerNotFound"}},
   });
 }
 
@@ -252,7 +231,14 @@ TEST(BothFamilies, PyroscopeWinsOverGrafana) {
                                                          "true"};
   const std::pair<const std::string, std::string> port{"profiles.grafana.com/memory.port", "6060"};
   Check({
-      {{kScrape, kPort, {"pyroscope.io/profile-mem-enabled", "false"}, scrape, port}, {kCpuPull}},
+      {{kScrape, kPort, {"pyroscope.io/profile-mem-enabled", "false"}, scrape, port},
+       {kCpuPull, "warning ConflictingAnnotations"}},
+      {{kScrape,
+        kPort,
+        {"pyroscope.io/profile-mem-path", "/p"},
+        scrape,
+        {"profiles.grafana.com/memory.path", "/g"}},
+       {kCpuPull, "memory pull 6060/p", "warning ConflictingAnnotations"}},
       {{{"pyroscope.io/scrape", "false"}, scrape, port}, {"vetoed"}},
       {{kScrape, kPort, scrape, port}, {kCpuPull, kMemPull}},
       {{kScrape, scrape, port}, {kCpu, "memory pull 6060/debug/pprof/allocs"}},
@@ -281,6 +267,8 @@ TEST(BothFamilies, OnlyThoseOfThePoolOptIn) {
   EXPECT_THAT(Describe(PlanOf(pod, {.pyroscope = false, .grafana = true})),
               testing::ElementsAre("goroutine pull 6060/debug/pprof/goroutine"));
   EXPECT_FALSE(PlanOf(pod, {.pyroscope = false, .grafana = false}).annotated);
+  EXPECT_THAT(Describe(PlanOf(pod, {.pyroscope = false, .grafana = false})),
+              testing::ElementsAre("not enabled"));
   EXPECT_TRUE(PlanOf(pod).annotated);
 }
 

@@ -80,6 +80,78 @@ TEST(PlanPod, AFieldOfTheTargetWinsOverAnnotations) {
   EXPECT_TRUE(plan.collections[0].askers.annotations);
 }
 
+TEST(PlanPod, WhatAnAnnotationSaysInVainIsAWarning) {
+  struct Row {
+    StringMap annotations;
+    api::ProfileSpec profile;
+    std::vector<std::string_view> want;  // reasons of warnings
+  };
+  const std::pair<const std::string, std::string> scrape{"pyroscope.io/scrape", "true"};
+  const std::pair<const std::string, std::string> port{"pyroscope.io/port", "7070"};
+  api::ProfileSpec memory = Pull(ProfileType::kMemory, {6060, ""});
+  api::ProfileSpec pathed = memory;
+  pathed.pull.path = "/t";
+  api::ProfileSpec secured = memory;
+  secured.pull.scheme = api::PullScheme::kHttps;
+  api::ProfileSpec ebpf{.type = ProfileType::kCpu, .mode = api::CollectMode::kEbpf};
+  const Row rows[] = {
+      {{scrape}, memory, {}},
+      {{scrape, {"pyroscope.io/port", "6060"}}, memory, {}},
+      {{scrape, port}, memory, {reasons::kConflictingAnnotations}},
+      {{{"profiles.grafana.com/memory.port_name", "pprof"}}, memory, {}},
+      {{{"profiles.grafana.com/memory.port", "x"}}, memory, {reasons::kInvalidAnnotation}},
+      {{{"profiles.grafana.com/memory.scrape", "false"}},
+       memory,
+       {reasons::kConflictingAnnotations}},
+      {{{"profiles.grafana.com/memory.scrape", "no"}}, memory, {reasons::kInvalidAnnotation}},
+      {{{"profiles.grafana.com/memory.path", "/a"}}, memory, {}},
+      {{{"profiles.grafana.com/memory.path", "/a"}}, pathed, {reasons::kConflictingAnnotations}},
+      {{{"profiles.grafana.com/memory.scheme", "https"}}, memory, {}},
+      {{{"profiles.grafana.com/memory.scheme", "http"}},
+       secured,
+       {reasons::kConflictingAnnotations}},
+      {{scrape, port}, ebpf, {reasons::kConflictingAnnotations}},
+  };
+  for (const Row& row : rows) {
+    const api::ProfilingTarget target = Target("t", {row.profile});
+    const PodPlan plan = PlanOf(RunningPod("p", row.annotations), {&target});
+    std::vector<std::string_view> reasons;
+    for (const Problem& warning : plan.warnings)
+      reasons.push_back(warning.reason);
+    EXPECT_EQ(reasons, row.want) << (row.annotations.empty() ? "" : row.annotations.begin()->first);
+  }
+}
+
+TEST(PlanPod, APullWithoutPortHasNoEffectOnCpuAndSaysSo) {
+  api::ProfilingTarget target = Target("t", {{ProfileType::kCpu}});
+  target.spec.profiles[0].pull.interval_ns = 30 * kNanosPerSecond;
+  const PodPlan plan = PlanOf(RunningPod(), {&target});
+  EXPECT_FALSE(plan.collections.at(0).pull);
+  EXPECT_EQ(plan.warnings.at(0).reason, reasons::kPortRequired);
+}
+
+TEST(PlanPod, AContainerThatIsNotThereIsTold) {
+  api::ProfilingTarget target = Target("t", {{ProfileType::kCpu}});
+  target.spec.containers = {"app", "absent"};
+  const PodPlan some = PlanOf(RunningPod(), {&target});
+  EXPECT_EQ(some.collections.size(), 1U);
+  EXPECT_EQ(some.warnings.at(0).reason, reasons::kContainerNotFound);
+  target.spec.containers = {"absent"};
+  target.spec.profiles = {Pull(ProfileType::kMemory, {6060, ""})};
+  EXPECT_EQ(PlanOf(RunningPod(), {&target}).refusals.at(0).problem.reason,
+            reasons::kContainerNotFound);
+}
+
+TEST(PlanPod, HttpsIsVerifiedUnlessTheTargetSaysOtherwise) {
+  api::ProfilingTarget target = Target("t", {Pull(ProfileType::kMemory, {6060, ""})});
+  EXPECT_FALSE(PlanOf(RunningPod(), {&target}).collections.at(0).pull->tls);
+  target.spec.profiles[0].pull.scheme = api::PullScheme::kHttps;
+  EXPECT_EQ(PlanOf(RunningPod(), {&target}).collections.at(0).pull->tls, api::PullTls());
+  target.spec.profiles[0].pull.tls = {.ca_pem = "pem", .server_name = "pprof"};
+  const auto assignment = AssignPod(RunningPod(), PlanOf(RunningPod(), {&target}));
+  EXPECT_EQ(assignment->pulls.at(0).tls, (api::PullTls{.ca_pem = "pem", .server_name = "pprof"}));
+}
+
 TEST(PlanPod, TheOwnersVetoWinsOverTargets) {
   const api::Pod pod = RunningPod("p", {{"pyroscope.io/scrape", "false"}});
   const api::ProfilingTarget target = Target("t", {{ProfileType::kCpu}});
@@ -119,6 +191,7 @@ TEST(PlanPod, TheOlderTargetWinsAndTheYoungerIsToldSo) {
   ASSERT_EQ(plan.refusals.size(), 1U);
   EXPECT_EQ(plan.refusals[0].problem.reason, reasons::kConflictingTargets);
   EXPECT_THAT(plan.refusals[0].askers.targets, testing::ElementsAre("a"));
+  EXPECT_EQ(plan.warnings.at(0).reason, reasons::kConflictingTargets);  // both are told
 }
 
 TEST(PlanPod, TargetsMaySampleDifferentContainersOfOnePod) {
@@ -165,6 +238,7 @@ TEST(PlanPod, OnePortNameWithTwoNumbersIsAConflict) {
 TEST(PlanPod, IgnoresPortsOfInitContainers) {
   api::Pod pod = RunningPod();
   pod.containers[0].kind = api::ContainerKind::kInit;
+  pod.containers.push_back(MainContainer("web"));
   const api::ProfilingTarget target = Target("t", {Pull(ProfileType::kMemory, {0, "pprof"})});
   EXPECT_EQ(PlanOf(pod, {&target}).refusals.at(0).problem.reason, reasons::kPortNotFound);
 }

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <set>
 #include <sstream>
+#include <string>
 
 #include "operator/plan/condition_reasons.h"
 
@@ -24,6 +27,22 @@ TEST(Reasons, EveryOneIsExplained) {
     expect(reason.name);
   for (const std::string_view reason : condition_reasons::kAll)
     expect(reason);
+}
+
+TEST(Reasons, NothingElseIsExplained) {
+  std::ifstream file("docs/reasons.md");
+  std::set<std::string, std::less<>> known(condition_reasons::kAll.begin(),
+                                           condition_reasons::kAll.end());
+  for (const Reason& reason : reasons::kAll)
+    known.emplace(reason.name);
+  for (std::string line; std::getline(file, line);) {
+    for (size_t begin = line.find("**"); begin != std::string::npos;) {
+      const size_t end = line.find("**", begin + 2);
+      ASSERT_NE(end, std::string::npos) << line;
+      EXPECT_TRUE(known.contains(line.substr(begin + 2, end - begin - 2))) << line;
+      begin = line.find("**", end + 2);
+    }
+  }
 }
 
 }  // namespace

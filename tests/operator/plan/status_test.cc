@@ -49,7 +49,11 @@ class TargetStatusTest : public testing::Test {
     const auto found = std::ranges::find(conditions, type, &api::Condition::type);
     return found == conditions.end() ? api::Condition{} : *found;
   }
-  api::Condition Ready(int64_t now_ns = kNow) { return Find(Status(now_ns).conditions, "Ready"); }
+  // Without status when there is none of this type.
+  api::Condition Condition(const std::string& type, int64_t now_ns = kNow) {
+    return Find(Status(now_ns).conditions, type);
+  }
+  api::Condition Ready(int64_t now_ns = kNow) { return Condition("Ready", now_ns); }
 
   api::ProfilingTarget target_ = Target("t", {{ProfileType::kCpu}});
   BackendTable backends_ = DefaultBackends();
@@ -86,10 +90,58 @@ TEST_F(TargetStatusTest, IsNotReadyBecauseOfAPlanAlone) {
   EXPECT_EQ(Ready().reason, reasons::kWaitingForSamples);
 }
 
-TEST_F(TargetStatusTest, APodThatNeverUsedCpuIsWaitedFor) {
+TEST_F(TargetStatusTest, APodThatNeverUsedCpuDoesNotHoldItsTargetBack) {
   AddPod("a", CollectionHealth{.state = CollectionState::kIdle});
+  EXPECT_EQ(Status().pods, (api::PodCounts{.matched = 1, .idle = 1}));
+  EXPECT_EQ(Ready().status, "True");
+  EXPECT_EQ(Ready().reason, "NothingToDeliver");
+  EXPECT_EQ(Condition("Delivering").status, "False");
+  AddPod("b", Delivering());
+  EXPECT_EQ(Ready().reason, "AllPodsProfiled");
   EXPECT_EQ(Ready().message,
-            "0 of 1 pod profiled, waiting for 1: its containers have used no CPU yet");
+            "profiles of 1 of 2 pods reach the backend; 1 had nothing to deliver yet");
+}
+
+TEST_F(TargetStatusTest, DeliveringIsTrueWhileAnythingArrives) {
+  AddPod("a", Failing(reasons::kTimeout, kNow));
+  EXPECT_EQ(Condition("Delivering").reason, reasons::kTimeout);
+  AddPod("b", Delivering());
+  EXPECT_EQ(Ready().status, "False");
+  EXPECT_EQ(Condition("Delivering").status, "True");
+  report_.collections.at({"uid-b", "app", ProfileType::kCpu}).state = CollectionState::kIdle;
+  EXPECT_EQ(Condition("Delivering").status, "False");
+}
+
+TEST_F(TargetStatusTest, ReconcilingIsThereOnlyWhileSomethingIsUnderWay) {
+  AddPod("a", std::nullopt);
+  EXPECT_EQ(Condition("Reconciling").status, "True");
+  EXPECT_EQ(Condition("Stalled").status, "");
+  report_.collections[{"uid-a", "app", ProfileType::kCpu}] = Delivering();
+  EXPECT_EQ(Condition("Reconciling").status, "");
+  // A pod that fails may recover by itself: neither under way nor stalled.
+  report_.collections[{"uid-a", "app", ProfileType::kCpu}] = Failing(reasons::kTimeout, kNow);
+  EXPECT_EQ(Condition("Reconciling").status, "");
+  EXPECT_EQ(Condition("Stalled").status, "");
+}
+
+TEST_F(TargetStatusTest, WhatCannotBeServedIsStalledAfterAWhile) {
+  AddPod("a", std::nullopt);
+  target_.spec.backend = "none";
+  target_.status = Status(kNow);
+  EXPECT_EQ(Condition("Accepted").reason, reasons::kNoBackend);
+  EXPECT_EQ(Condition("Reconciling", kNow + kStalledAfterNs - 1).reason, reasons::kNoBackend);
+  EXPECT_EQ(Condition("Stalled", kNow + kStalledAfterNs - 1).status, "");
+  EXPECT_EQ(Condition("Stalled", kNow + kStalledAfterNs).status, "True");
+  EXPECT_EQ(Condition("Reconciling", kNow + kStalledAfterNs).status, "");
+}
+
+TEST_F(TargetStatusTest, APausedTargetIsNeitherUnderWayNorStalled) {
+  AddPod("a", std::nullopt);
+  target_.spec.paused = true;
+  EXPECT_EQ(Ready().reason, reasons::kPaused);
+  EXPECT_EQ(Condition("Delivering").reason, reasons::kPaused);
+  EXPECT_EQ(Condition("Reconciling").status, "");
+  EXPECT_EQ(Condition("Stalled").status, "");
 }
 
 TEST_F(TargetStatusTest, AnIdlePodThatWasDeliveredStaysProfiled) {

@@ -33,6 +33,13 @@ TEST(UnmetWish, IsNothingForAPodThatIsProfiledOrDoesNotWantTo) {
   EXPECT_FALSE(UnmetWish(PodPlan()).has_value());
 }
 
+TEST(UnmetWish, IsThatThePoolDoesNotLetTheAnnotationsOptIn) {
+  PodPlan plan;
+  plan.not_enabled = Problem{"AnnotationsNotEnabled", "pyroscope.io"};
+  ASSERT_TRUE(UnmetWish(plan).has_value());
+  EXPECT_EQ(UnmetWish(plan)->reason, "AnnotationsNotEnabled");
+}
+
 TEST(UnmetWish, IsTheMisspeltKeyOfAPodThatAsksForNothing) {
   PodPlan plan;
   plan.warnings.push_back({"UnknownAnnotation", "pyroscope.io/scrap"});
