@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// flamefleet-operator: `run` the operator, or `create-missing` objects that a cluster begins with.
+// flamefleet-operator: `run` the operator, `create-missing` objects that a cluster begins with, or
+// `render` manifests offline.
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "operator/operator.h"
+#include "operator/render/render.h"
 #include "operator/starter.h"
 
 namespace flamefleet {
@@ -24,6 +27,7 @@ constexpr const char* kUsage =
     "\n"
     "  run             run the operator until SIGTERM or SIGINT\n"
     "  create-missing  create the AgentPools and ProfilingBackends that a cluster begins with\n"
+    "  render          say what would be made of manifests, without a cluster\n"
     "\n"
     "Each command has --help. 'flamefleet-operator --version' says the version.\n";
 
@@ -133,10 +137,44 @@ int CreateMissingCommand(int count, const char* const* arguments) {
   });
 }
 
+int RenderCommand(int count, const char* const* arguments) {
+  render::RenderOptions options;
+  options.settings = {.ns = "flamefleet-system", .image = "flamefleet"};
+  std::string form = "text";
+  Flags flags("flamefleet-operator render -f DIR|FILE... [flags]",
+              "Says, without a cluster, which objects the operator would make of manifests, what "
+              "would be profiled of each pod, and why not what would not. Exits with 1 when a "
+              "manifest is invalid. Rules in CEL are checked by the API server only.");
+  flags.TextList("filename", "PATH",
+                 "a file, a folder with all below it, or - for standard input: pods, workloads, "
+                 "our kinds, Lists of them",
+                 &options.paths);
+  flags.Short('f', "filename");
+  flags.Arguments(&options.paths);
+  flags.Text("output", "FORM", "text, yaml or json", &form);
+  flags.Short('o', "output");
+  flags.Text("namespace", "NAME", "where agents and stores would run", &options.settings.ns);
+  flags.Text("image", "IMAGE", "the image of agents and stores", &options.settings.image);
+  const Status parsed = flags.Parse(count, arguments);
+  if (!parsed.ok()) return RefuseUsage(parsed);
+  if (flags.help_wanted()) {
+    std::fputs(flags.Help().c_str(), stdout);
+    return 0;
+  }
+  if (options.paths.empty()) return RefuseUsage(InvalidArgumentError("-f is missing"));
+  const std::optional<render::OutputForm> parsed_form = render::ParseOutputForm(form);
+  if (!parsed_form) {
+    return RefuseUsage(InvalidArgumentError("--output '" + form + "': want text, yaml or json"));
+  }
+  options.form = *parsed_form;
+  return render::Render(options, std::cout, std::cerr) ? 0 : 1;
+}
+
 int Main(int argc, const char* const* argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "run") return Run(argc - 2, argv + 2);
   if (command == "create-missing") return CreateMissingCommand(argc - 2, argv + 2);
+  if (command == "render") return RenderCommand(argc - 2, argv + 2);
   if (command == "--version") {
     std::puts("flamefleet-operator " FF_VERSION);
     return 0;

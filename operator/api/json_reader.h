@@ -122,7 +122,10 @@ class ObjectReader {
       const std::string& name = entry.key();
       const Json& text = entry.value();
       if (!wanted(name)) continue;
-      if (!text.is_string()) return Fail(key, "map of strings");
+      if (!text.is_string()) {
+        return Fail(std::string(key) + "[" + name + "]",
+                    std::string("string, got ") + text.type_name() + ": put it in quotes");
+      }
       out.emplace(name, text.get_ref<const std::string&>());
     }
   }

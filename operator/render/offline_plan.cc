@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/render/offline_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/reasons.h"
+
+namespace flamefleet::render {
+namespace {
+
+template <typename T>
+std::vector<const T*> Pointers(const std::vector<T>& objects) {
+  std::vector<const T*> pointers;
+  pointers.reserve(objects.size());
+  for (const T& object : objects)
+    pointers.push_back(&object);
+  return pointers;
+}
+
+// Whether a node can have the labels that both select.
+bool MayMeet(const api::StringMap& a, const api::StringMap& b) {
+  return std::ranges::none_of(a, [&](const auto& label) {
+    const auto other = b.find(label.first);
+    return other != b.end() && other->second != label.second;
+  });
+}
+
+std::optional<plan::Problem> WhyNothing(const PlannedPod& planned) {
+  const plan::PodPlan& plan = planned.plan;
+  if (!plan::IsLive(planned.pod->pod))
+    return plan::Problem{reasons::kPodNotRunning, "the pod has ended"};
+  if (plan.vetoed) return plan::Problem{reasons::kOptedOut, "pyroscope.io/scrape is \"false\""};
+  if (!plan.paused_by.empty())
+    return plan::Problem{reasons::kPaused, "ProfilingTarget \"" + plan.paused_by + "\" is paused"};
+  if (plan.not_enabled) return plan.not_enabled;
+  if (plan.collections.empty() && plan.refusals.empty())
+    return plan::Problem{
+        reasons::kNotRequested,
+        "no ProfilingTarget selects the pod and none of its annotations opts it in"};
+  if (planned.pools.empty())
+    return plan::Problem{reasons::kNoAgentPool,
+                         "no AgentPool of the manifests can cover a node of the pod"};
+  return std::nullopt;
+}
+
+class Planner {
+ public:
+  Planner(const OfflineFleet& fleet, const plan::ObjectSettings& settings)
+      : fleet_(fleet), settings_(settings), backends_(Pointers(fleet.backends), settings.ns) {}
+
+  OfflinePlan Run() {
+    for (const api::AgentPool& pool : fleet_.pools)
+      plan_.objects.push_back(plan::AgentDaemonSet(pool, settings_));
+    for (const api::ProfilingBackend& backend : fleet_.backends) {
+      if (!backend.spec.managed_store) continue;
+      plan_.objects.push_back(plan::StoreDeployment(backend, settings_));
+      plan_.objects.push_back(plan::StoreService(backend, settings_));
+    }
+    for (const OfflinePod& pod : fleet_.pods)
+      PlanPod(pod);
+    return std::move(plan_);
+  }
+
+ private:
+  struct PoolGroup {
+    api::AnnotationFamilies families;
+    std::vector<std::string> pools;
+  };
+
+  // The pools that can cover a node of the pod, those together that plan it alike. Without any,
+  // the defaults of a pool.
+  std::vector<PoolGroup> GroupsOf(const OfflinePod& pod) const {
+    std::vector<PoolGroup> groups;
+    for (const api::AgentPool& pool : fleet_.pools) {
+      if (!MayMeet(pool.spec.node_selector, pod.node_selector)) continue;
+      const auto same = std::ranges::find(groups, pool.spec.opt_in, &PoolGroup::families);
+      if (same == groups.end()) {
+        groups.push_back({pool.spec.opt_in, {pool.meta.name}});
+      } else {
+        same->pools.push_back(pool.meta.name);
+      }
+    }
+    if (groups.empty()) groups.push_back({api::AgentPoolSpec().opt_in, {}});
+    return groups;
+  }
+
+  void PlanPod(const OfflinePod& pod) {
+    std::vector<const api::ProfilingTarget*> targets;
+    for (const api::ProfilingTarget& target : fleet_.targets) {
+      if (plan::Matches(target, pod.pod)) targets.push_back(&target);
+    }
+    for (PoolGroup& group : GroupsOf(pod)) {
+      PlannedPod planned{.pod = &pod, .pools = std::move(group.pools)};
+      planned.plan = plan::PlanPod({pod.pod, targets, group.families, backends_});
+      planned.nothing = WhyNothing(planned);
+      if (planned.nothing) planned.plan.collections.clear();
+      for (plan::Collection& collection : planned.plan.collections)
+        DropUnknownLabels(pod, collection.labels);
+      plan_.pods.push_back(std::move(planned));
+    }
+  }
+
+  // What only the cluster knows.
+  static void DropUnknownLabels(const OfflinePod& pod, api::StringMap& labels) {
+    if (pod.from_template) labels.erase("pod");
+    if (pod.pod.node.empty()) labels.erase("node");
+  }
+
+  const OfflineFleet& fleet_;
+  const plan::ObjectSettings& settings_;
+  const plan::BackendTable backends_;
+  OfflinePlan plan_;
+};
+
+}  // namespace
+
+OfflinePlan PlanOffline(const OfflineFleet& fleet, const plan::ObjectSettings& settings) {
+  return Planner(fleet, settings).Run();
+}
+
+}  // namespace flamefleet::render

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/render/print.h"
+
+#include <yaml-cpp/emitter.h>
+#include <yaml-cpp/emittermanip.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/clock.h"
+#include "operator/render/yaml_reader.h"
+
+namespace flamefleet::render {
+namespace {
+
+using nlohmann::json;
+
+std::string Plural(size_t number, const std::string& noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string AskersText(const plan::Askers& askers) {
+  std::string text = askers.targets.empty() ? "" : "ProfilingTarget " + Join(askers.targets);
+  if (askers.annotations) text += text.empty() ? "annotations" : " and annotations";
+  return text;
+}
+
+std::string ParametersText(const api::StringMap& parameters) {
+  std::string text;
+  for (const auto& [name, value] : parameters)
+    text += (text.empty() ? "?" : "&") + name + "=" + value;
+  return text;
+}
+
+// "pulled from port 6060/debug/pprof/heap every 15s", "eBPF of container app"
+std::string HowText(const plan::Collection& collection) {
+  if (!collection.pull) return "eBPF of container " + collection.container;
+  const plan::PullSettings& pull = *collection.pull;
+  return std::string("pulled ") + (pull.tls ? "by HTTPS " : "") + "from port " +
+         std::to_string(pull.port) + pull.path + ParametersText(pull.parameters) + " every " +
+         std::to_string(pull.interval_ns / kNanosPerSecond) + "s" +
+         (collection.container.empty() ? "" : " of container " + collection.container);
+}
+
+std::string ProblemText(const plan::Problem& problem) {
+  return std::string(problem.reason) + ": " + problem.message;
+}
+
+std::string PodText(const PlannedPod& planned) {
+  const api::ObjectMeta& meta = planned.pod->pod.meta;
+  std::string text = "  " + meta.ns + "/" + meta.name + "  (" + planned.pod->kind + "; " +
+                     planned.pod->source.Text() + ")";
+  if (planned.pools.size() > 0) text += "  on nodes of AgentPool " + Join(planned.pools);
+  text += "\n";
+  for (const plan::Collection& collection : planned.plan.collections) {
+    text += "    " + std::string(api::ProfileTypeName(collection.type)) + ": " +
+            HowText(collection) + ", to " + collection.backend + " as service " +
+            collection.labels.at("service_name") + "  [" + AskersText(collection.askers) + "]\n";
+  }
+  for (const plan::Refusal& refusal : planned.plan.refusals) {
+    text += "    " + std::string(api::ProfileTypeName(refusal.type)) +
+            ": not collected: " + ProblemText(refusal.problem) + "  [" +
+            AskersText(refusal.askers) + "]\n";
+  }
+  if (planned.nothing) text += "    not profiled: " + ProblemText(*planned.nothing) + "\n";
+  for (const plan::Problem& warning : planned.plan.warnings)
+    text += "    warning: " + ProblemText(warning) + "\n";
+  return text;
+}
+
+json AskersJson(const plan::Askers& askers) {
+  return {{"targets", askers.targets}, {"annotations", askers.annotations}};
+}
+
+json CollectionJson(const plan::Collection& collection) {
+  json out = {{"profile", api::ProfileTypeName(collection.type)},
+              {"mode", collection.pull ? "Pull" : "EBPF"},
+              {"backend", collection.backend},
+              {"labels", collection.labels},
+              {"askedBy", AskersJson(collection.askers)}};
+  if (!collection.container.empty()) out["container"] = collection.container;
+  if (!collection.pull) return out;
+  const plan::PullSettings& pull = *collection.pull;
+  out["pull"] = {{"port", pull.port},
+                 {"path", pull.path},
+                 {"parameters", pull.parameters},
+                 {"intervalSeconds", pull.interval_ns / kNanosPerSecond},
+                 {"timeoutSeconds", pull.timeout_ns / kNanosPerSecond},
+                 {"scheme", pull.tls ? "HTTPS" : "HTTP"}};
+  if (pull.tls) {
+    out["pull"]["tls"] = {{"insecureSkipVerify", pull.tls->insecure_skip_verify},
+                          {"caBundle", pull.tls->ca_pem},
+                          {"serverName", pull.tls->server_name}};
+  }
+  return out;
+}
+
+json ProblemJson(const plan::Problem& problem) {
+  return {{"reason", problem.reason}, {"message", problem.message}};
+}
+
+json SourceJson(const Source& source) {
+  json out = {{"file", source.file}};
+  if (source.document != 0) out["document"] = source.document;
+  if (source.item != 0) out["item"] = source.item;
+  return out;
+}
+
+json PodJson(const PlannedPod& planned) {
+  const api::ObjectMeta& meta = planned.pod->pod.meta;
+  json out = {{"namespace", meta.ns},          {"name", meta.name},
+              {"kind", planned.pod->kind},     {"source", SourceJson(planned.pod->source)},
+              {"agentPools", planned.pools},   {"collected", json::array()},
+              {"notCollected", json::array()}, {"warnings", json::array()}};
+  for (const plan::Collection& collection : planned.plan.collections)
+    out["collected"].push_back(CollectionJson(collection));
+  for (const plan::Refusal& refusal : planned.plan.refusals) {
+    json entry = ProblemJson(refusal.problem);
+    entry["profile"] = api::ProfileTypeName(refusal.type);
+    entry["askedBy"] = AskersJson(refusal.askers);
+    out["notCollected"].push_back(std::move(entry));
+  }
+  for (const plan::Problem& warning : planned.plan.warnings)
+    out["warnings"].push_back(ProblemJson(warning));
+  if (planned.nothing) out.update(ProblemJson(*planned.nothing));
+  return out;
+}
+
+// Text that is itself without quotes, whoever reads it.
+bool IsPlain(const std::string& text) {
+  constexpr std::string_view kSafe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  return text.find_first_not_of(kSafe) == std::string::npos && !text.starts_with('-') &&
+         ResolvePlainScalar(text).is_string();
+}
+
+void Emit(YAML::Emitter& out, const std::string& text) {
+  if (IsPlain(text)) {
+    out << text;
+  } else {
+    out << YAML::DoubleQuoted << text;
+  }
+}
+
+void Emit(YAML::Emitter& out, const json& value) {
+  if (value.is_object()) {
+    out << (value.empty() ? YAML::Flow : YAML::Block) << YAML::BeginMap;
+    for (const auto& [name, entry] : value.items()) {
+      out << YAML::Key;
+      Emit(out, name);
+      out << YAML::Value;
+      Emit(out, entry);
+    }
+    out << YAML::EndMap;
+  } else if (value.is_array()) {
+    out << (value.empty() ? YAML::Flow : YAML::Block) << YAML::BeginSeq;
+    for (const json& entry : value)
+      Emit(out, entry);
+    out << YAML::EndSeq;
+  } else if (value.is_string()) {
+    Emit(out, value.get_ref<const std::string&>());
+  } else if (value.is_null()) {
+    out << YAML::Null;
+  } else {
+    out << value.dump();  // true, 1.5: the same in both
+  }
+}
+
+}  // namespace
+
+std::string PlanText(const OfflinePlan& plan) {
+  std::string text = "The operator would make " + Plural(plan.objects.size(), "object") + ":\n";
+  for (const json& object : plan.objects)
+    text += "  " + ObjectText(object) + "\n";
+  const auto profiled = std::ranges::count_if(
+      plan.pods, [](const PlannedPod& pod) { return !pod.plan.collections.empty(); });
+  text += "It would profile " + std::to_string(profiled) + " of " +
+          Plural(plan.pods.size(), "pod") + ":\n";
+  for (const PlannedPod& pod : plan.pods)
+    text += PodText(pod);
+  return text;
+}
+
+json PlanJson(const OfflinePlan& plan, const std::vector<Finding>& findings) {
+  json out = {{"objects", plan.objects}, {"pods", json::array()}, {"invalid", json::array()}};
+  for (const PlannedPod& pod : plan.pods)
+    out["pods"].push_back(PodJson(pod));
+  for (const Finding& finding : findings) {
+    json entry = SourceJson(finding.source);
+    entry["object"] = finding.object;
+    entry["field"] = finding.field;
+    entry["cause"] = finding.cause;
+    out["invalid"].push_back(std::move(entry));
+  }
+  return out;
+}
+
+std::string ToYaml(const json& value) {
+  YAML::Emitter out;
+  Emit(out, value);
+  return std::string(out.c_str()) + "\n";
+}
+
+std::string FindingText(const Finding& finding) {
+  std::string text = finding.source.Text();
+  for (const std::string* part : {&finding.object, &finding.field, &finding.cause}) {
+    if (!part->empty()) text += ": " + *part;
+  }
+  return text;
+}
+
+}  // namespace flamefleet::render

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manifests in, printed plan out.
+#include "operator/render/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "operator/render/print.h"
+#include "operator/render/yaml_reader.h"
+
+namespace flamefleet::render {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kCluster = R"(
+apiVersion: flamefleet.dev/v1alpha1
+kind: AgentPool
+metadata: {name: default}
+spec: {}
+---
+apiVersion: flamefleet.dev/v1alpha1
+kind: ProfilingBackend
+metadata: {name: default}
+spec: {default: true, type: Store, store: {managed: {storage: {ephemeral: true}}}}
+)";
+
+std::string Deployment(const std::string& name, const std::string& annotations) {
+  return "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name +
+         ", namespace: shop}\nspec:\n  template:\n    metadata:\n      labels: {app: " + name +
+         "}\n      annotations: " + annotations +
+         "\n    spec:\n      containers:\n      - name: app\n        ports: [{name: pprof, "
+         "containerPort: 6060}]\n";
+}
+
+class RenderTest : public testing::Test {
+ protected:
+  RenderTest() {
+    std::string name = testing::TempDir() + "render_XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~RenderTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder_ + "/" + name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  // What was written, rendered.
+  bool Run(OutputForm form = OutputForm::kText) {
+    std::ostringstream out;
+    std::ostringstream errors;
+    const bool valid = Render({.paths = {folder_},
+                               .form = form,
+                               .settings = {.ns = "flamefleet-system", .image = "ff:1"}},
+                              out, errors);
+    out_ = out.str();
+    errors_ = errors.str();
+    return valid;
+  }
+  json RunJson() {
+    Run(OutputForm::kJson);
+    return json::parse(out_);
+  }
+
+  std::string folder_;
+  std::string out_;
+  std::string errors_;
+};
+
+TEST_F(RenderTest, SaysWhatWouldBeMadeAndCollected) {
+  Write("cluster.yaml", kCluster);
+  Write("apps/pay.yml",
+        Deployment("pay", R"({pyroscope.io/scrape: "true", pyroscope.io/port: "6060"})"));
+  EXPECT_TRUE(Run()) << errors_;
+  EXPECT_THAT(out_, HasSubstr("DaemonSet flamefleet-system/flamefleet-agent-default"));
+  EXPECT_THAT(out_, HasSubstr("Deployment flamefleet-system/flamefleet-store-default"));
+  EXPECT_THAT(out_, HasSubstr("It would profile 1 of 1 pod:"));
+  EXPECT_THAT(out_, HasSubstr("cpu: pulled from port 6060/debug/pprof/profile"));
+  EXPECT_THAT(out_, HasSubstr("to default as service pay"));
+}
+
+TEST_F(RenderTest, EveryPodThatIsNotProfiledHasItsReason) {
+  Write("cluster.yaml", kCluster);
+  Write("apps.yaml", Deployment("veto", R"({pyroscope.io/scrape: "false"})") +
+                         Deployment("nobody", "{}") +
+                         Deployment("bad", R"({pyroscope.io/scrape: "yes"})") +
+                         Deployment("noport", R"({profiles.grafana.com/memory.scrape: "true"})"));
+  EXPECT_TRUE(Run()) << errors_;
+  EXPECT_THAT(out_, HasSubstr("It would profile 0 of 4 pods:"));
+  for (const char* reason : {"OptedOut", "NotRequested", "InvalidAnnotation", "PortRequired"})
+    EXPECT_THAT(out_, HasSubstr(reason));
+}
+
+TEST_F(RenderTest, WithoutPoolOrBackendNothingIsProfiledAndTheReasonSaysSo) {
+  Write("apps.yaml", Deployment("pay", R"({pyroscope.io/scrape: "true"})"));
+  EXPECT_TRUE(Run());
+  EXPECT_THAT(out_, HasSubstr("NoBackend"));
+  EXPECT_THAT(out_, HasSubstr("NoAgentPool"));
+}
+
+TEST_F(RenderTest, EveryKindWithATemplateIsAPod) {
+  Write("cluster.yaml", kCluster);
+  const std::string body = R"({metadata: {annotations: {pyroscope.io/scrape: "true"}}, spec: )"
+                           R"({containers: [{name: a}]}})";
+  std::string text;
+  for (const char* kind : {"StatefulSet", "DaemonSet", "ReplicaSet"}) {
+    text += std::string("---\napiVersion: apps/v1\nkind: ") + kind +
+            "\nmetadata: {name: x}\nspec: {template: " + body + "}\n";
+  }
+  text += "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {template: " + body +
+          "}\n---\napiVersion: batch/v1\nkind: CronJob\nmetadata: {name: x}\n"
+          "spec: {jobTemplate: {spec: {template: " +
+          body + "}}}\n---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n" +
+          "  metadata: {generateName: x-, annotations: {pyroscope.io/scrape: \"true\"}}\n" +
+          "  spec: {containers: [{name: a}]}\n" +
+          "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
+  Write("all.yaml", text);
+  const json plan = RunJson();
+  EXPECT_EQ(plan["invalid"], json::array());
+  ASSERT_EQ(plan["pods"].size(), 6U);
+  for (const json& pod : plan["pods"])
+    EXPECT_EQ(pod["collected"].size(), 1U) << pod;
+}
+
+TEST_F(RenderTest, TargetsOfTheNamespaceChoose) {
+  Write("cluster.yaml", kCluster);
+  Write("apps.yaml", Deployment("pay", "{}") + R"(---
+apiVersion: flamefleet.dev/v1alpha1
+kind: ProfilingTarget
+metadata: {name: pay, namespace: shop}
+spec: {selector: {matchLabels: {app: pay}}, profiles: [{type: memory, pull: {port: pprof}}]}
+---
+apiVersion: flamefleet.dev/v1alpha1
+kind: ProfilingTarget
+metadata: {name: other}
+spec: {selector: {}, profiles: [{type: cpu}]}
+)");
+  const json plan = RunJson();
+  ASSERT_EQ(plan["pods"].size(), 1U);
+  const json& collected = plan["pods"][0]["collected"];
+  ASSERT_EQ(collected.size(), 1U);
+  EXPECT_EQ(collected[0]["profile"], "memory");
+  EXPECT_EQ(collected[0]["pull"]["port"], 6060);
+  EXPECT_EQ(collected[0]["askedBy"]["targets"], json::array({"pay"}));
+}
+
+TEST_F(RenderTest, WhatIsInvalidHasFileDocumentObjectFieldAndCauseAndCostsTheRestNothing) {
+  Write("cluster.yaml", kCluster);
+  const std::string path =
+      Write("apps.yaml", Deployment("a", "{pyroscope.io/scrape: true}") + "---\nkind: [\n" +
+                             Deployment("b", R"({pyroscope.io/scrape: "true"})") + R"(---
+apiVersion: flamefleet.dev/v1alpha1
+kind: ProfilingTarget
+metadata: {name: t, namespace: shop}
+spec: {selector: {}, profiles: [{type: cpu, mode: Fast}], port: 1}
+---
+just text
+)");
+  EXPECT_FALSE(Run());
+  EXPECT_THAT(errors_, HasSubstr(path + ", document 1: Deployment shop/a: "
+                                        "spec.template.metadata.annotations[pyroscope.io/scrape]: "
+                                        "want string, got boolean: put it in quotes\n"));
+  EXPECT_THAT(errors_, HasSubstr(path + ", document 2: line "));
+  EXPECT_THAT(errors_,
+              HasSubstr(path + ", document 4: ProfilingTarget shop/t: spec.profiles[0].mode: "
+                               "want one of Auto, EBPF, Pull\n"));
+  EXPECT_THAT(errors_, HasSubstr("spec.port: no such field\n"));
+  EXPECT_THAT(errors_, HasSubstr("document 5: not an object of Kubernetes"));
+  EXPECT_THAT(out_, HasSubstr("shop/b"));
+  EXPECT_THAT(out_, HasSubstr("It would profile 1 of 1 pod:"));
+}
+
+TEST_F(RenderTest, TheSameObjectTwiceIsInvalid) {
+  Write("a.yaml", kCluster);
+  Write("b.yaml", kCluster);
+  EXPECT_FALSE(Run());
+  EXPECT_THAT(errors_, HasSubstr("b.yaml, document 1: AgentPool default: metadata.name: the same "
+                                 "object is in"));
+}
+
+// The file of which a real API server takes every object: see tests/config.
+TEST_F(RenderTest, WhatTheApiServerTakesIsTaken) {
+  std::ifstream accepted("tests/config/accepted.yaml");  // tests run in the root of the repository
+  std::stringstream text;
+  text << accepted.rdbuf();
+  Write("accepted.yaml", text.str());
+  EXPECT_TRUE(Run()) << errors_;
+  EXPECT_THAT(out_, HasSubstr("The operator would make"));
+}
+
+TEST_F(RenderTest, AMissingFileIsInvalid) {
+  folder_ += "/none.yaml";
+  EXPECT_FALSE(Run());
+  EXPECT_THAT(errors_, HasSubstr("none.yaml: "));
+}
+
+TEST_F(RenderTest, KustomizationsAndOtherFilesAreNoObjects) {
+  Write("kustomization.yaml", "resources: [a.yaml]\n");
+  Write("README.md", "# not yaml: [\n");
+  EXPECT_TRUE(Run()) << errors_;
+}
+
+TEST_F(RenderTest, APoolWhoseNodesThePodCannotRunOnHasNoSay) {
+  Write("cluster.yaml", kCluster);
+  Write("gpu.yaml",
+        "apiVersion: flamefleet.dev/v1alpha1\nkind: AgentPool\nmetadata: {name: gpu}\n"
+        "spec: {nodeSelector: {gpu: \"yes\"}, optIn: {annotations: []}}\n");
+  Write("pod.yaml",
+        "apiVersion: v1\nkind: Pod\n"
+        "metadata: {name: p, annotations: {pyroscope.io/scrape: \"true\"}}\n"
+        "spec: {nodeSelector: {gpu: \"no\"}, containers: [{name: a}]}\n");
+  const json plan = RunJson();
+  ASSERT_EQ(plan["pods"].size(), 1U);
+  EXPECT_EQ(plan["pods"][0]["agentPools"], json::array({"default"}));
+}
+
+TEST_F(RenderTest, PoolsThatDisagreeAreToldApart) {
+  Write("cluster.yaml", kCluster);
+  Write("gpu.yaml",
+        "apiVersion: flamefleet.dev/v1alpha1\nkind: AgentPool\nmetadata: {name: gpu}\n"
+        "spec: {optIn: {annotations: []}}\n");
+  Write("apps.yaml", Deployment("pay", R"({pyroscope.io/scrape: "true"})"));
+  const json plan = RunJson();
+  ASSERT_EQ(plan["pods"].size(), 2U);
+  EXPECT_EQ(plan["pods"][0]["collected"].size(), 1U);
+  EXPECT_EQ(plan["pods"][1]["agentPools"], json::array({"gpu"}));
+  EXPECT_EQ(plan["pods"][1]["collected"].size(), 0U);
+}
+
+TEST_F(RenderTest, DefaultsAreThoseOfTheDefinitions) {
+  Write("cluster.yaml", kCluster);
+  const std::string objects = RunJson()["objects"].dump();
+  EXPECT_THAT(objects, HasSubstr("--retention=259200s"));
+  EXPECT_THAT(objects, HasSubstr(R"("operator":"Exists")"));
+}
+
+TEST_F(RenderTest, YamlOutputIsTheSameAsJson) {
+  Write("cluster.yaml", kCluster);
+  Write("apps.yaml",
+        Deployment("pay", R"({pyroscope.io/scrape: "true", pyroscope.io/no: "a: #b\n\"c\" é"})"));
+  const json plan = RunJson();
+  Run(OutputForm::kYaml);
+  std::vector<json> read;
+  ReadYaml(out_, [&](int /*number*/, Result<json> document) {
+    ASSERT_TRUE(document.ok()) << ErrorMessage(document.status());
+    read.push_back(*std::move(document));
+  });
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read[0], plan);
+}
+
+TEST(ToYaml, TextThatLooksLikeSomethingElseIsQuoted) {
+  const json value = {{"a", "true"},         {"b", "010"},   {"c", ""},     {"d", "- x"},
+                      {"e", "x\ny: z"},      {"f", nullptr}, {"g", 1.5},    {"h", json::array()},
+                      {"i", json::object()}, {"yes", "no"},  {"j", "0x1F"}, {"k", "\x01\xc3\xa9"}};
+  ReadYaml(ToYaml(value), [&](int /*number*/, const Result<json>& document) {
+    ASSERT_TRUE(document.ok()) << ToYaml(value);
+    EXPECT_EQ(*document, value) << ToYaml(value);
+  });
+}
+
+}  // namespace
+}  // namespace flamefleet::render
