@@ -7,6 +7,7 @@
 #include "base/http/server.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "store/db/database.h"
 #include "store/http/handler.h"
@@ -69,7 +70,7 @@ int Run(int argc, char** argv) {
   if (status.ok() && options.retention <= std::chrono::nanoseconds(0)) {
     status = InvalidArgumentError("--retention must be more than 0");
   }
-  const Result<int64_t> max_bytes = ParseSize(options.max_size);
+  const Result<int64_t> max_bytes = ParseSize(options.max_size, kMinMaxSize);
   if (status.ok() && !max_bytes.ok()) status = Annotate(max_bytes.status(), "--max-size");
   const Result<LogLevel> level = ParseLogLevel(options.log_level);
   if (status.ok()) status = level.status();

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "base/flags.h"
-#include "base/status.h"
 
 namespace flamefleet::store {
 
@@ -18,8 +18,8 @@ struct StoreOptions {
   std::string log_level = "info";
 };
 
-// "10Gi", "500Mi", "64Ki", "1000000": bytes; at least 1 MiB. kInvalidArgument otherwise.
-Result<int64_t> ParseSize(const std::string& text);
+// Of --max-size.
+constexpr int64_t kMinMaxSize = 1 << 20;
 
 // True for addresses that only this machine reaches.
 bool IsLoopback(const std::string& listen);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // LoadKubeconfig: the file format, read with yaml-cpp, whose exceptions end here.
-#include <openssl/evp.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "operator/kube/client_config.h"
 
@@ -62,23 +62,12 @@ Status MergeFile(const std::string& path, MergedFiles& merged) {
   }
 }
 
-Result<std::string> DecodeBase64(std::string text, const std::string& what) {
-  std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
-  std::string decoded(text.size() / 4 * 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
-                                   reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
-  if (size < 0 || text.size() % 4 != 0) return InvalidArgumentError(what + ": not base64");
-  // EVP_DecodeBlock counts padding as data.
-  const size_t padding = text.ends_with("==") ? 2 : (text.ends_with('=') ? 1 : 0);
-  decoded.resize(static_cast<size_t>(size) - padding);
-  return decoded;
-}
-
 // The value of `key`-data, or the content of the file that `key` names; empty when neither is set.
 Result<std::string> ReadPem(const Entry& entry, const std::string& key) {
   if (const std::string data = Text(entry.body, (key + "-data").c_str()); !data.empty()) {
-    return DecodeBase64(data, "read kubeconfig " + key + "-data");
+    Result<std::string> decoded = DecodeBase64(data);
+    if (!decoded.ok()) return Annotate(decoded.status(), "read kubeconfig " + key + "-data");
+    return decoded;
   }
   const std::string path = Text(entry.body, key.c_str());
   if (path.empty()) return std::string();

@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/sqlite.h"
 #include "base/status.h"
-#include "store/db/sqlite.h"
 #include "store/match/labels.h"
 #include "store/match/selector.h"
 #include "store/match/time_range.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "store/db/sqlite.h"
+#include "base/sqlite.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/store/store_client.h"
 #include "tests/support/temp_dir.h"

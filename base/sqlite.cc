@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/db/sqlite.h"
+#include "base/sqlite.h"
 
 #include <sqlite3.h>
 
 #include <cerrno>
 
-namespace flamefleet::store {
+namespace flamefleet {
 namespace {
 
 constexpr int kBusyTimeoutMillis = 5000;
@@ -145,4 +145,4 @@ int64_t SqliteConnection::LastInsertId() const {
   return sqlite3_last_insert_rowid(db_.get());
 }
 
-}  // namespace flamefleet::store
+}  // namespace flamefleet

@@ -17,7 +17,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace flamefleet::store {
+namespace flamefleet {
 
 class SqliteStatement {
  public:
@@ -66,4 +66,4 @@ class SqliteConnection {
   std::unique_ptr<sqlite3, Close> db_;
 };
 
-}  // namespace flamefleet::store
+}  // namespace flamefleet
