@@ -69,7 +69,7 @@ SOAK_SECONDS ?= 600
 bench: deps ## Measure encoder, compressor, ring, unwinding, an agent minute beside perf (root)
 	cmake --preset release -DFF_BENCH=ON
 	cmake --build --preset release -j $(JOBS)
-	for bench in profile_bench ring_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
+	for bench in profile_bench ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
 	tests/bench/agent_minute
 
 soak: deps ## Fuzz every parser for SOAK_SECONDS (600) each

@@ -48,9 +48,12 @@ namespace reasons {
   X(ProfileTooLarge, "The profile is larger than the limit.")                                                      \
   X(ProfilingInUse, "The program says that CPU profiling is already in use; stop the other profiler.")             \
   X(BackendUnreachable, "The backend did not take the profile and will be tried again; look at the backend.")      \
+  X(BackendUnauthorized, "The backend refused the credentials (401, 403); mend the backend.")                      \
   X(BackendRefused, "The backend refused the profile for good; the message has its answer.")                       \
+  X(Expired, "The profile waited longer than the ingestion window of its backend.")                                \
+  X(SpoolDamaged, "The spool on the node's disk could not be read and was begun anew.")                            \
   X(QueueFull, "The queue of undelivered profiles was full and the oldest had to go; look at the backend.")        \
-  X(AgentStopped, "The agent was stopped before the backend took the profile.")                                    \
+  X(AgentStopped, "The agent, which had no spool on a disk, was stopped before the backend took the profile.")     \
   X(SamplingUnavailable, "eBPF sampling does not run on this node; the node's problems say why.")
 // clang-format on
 

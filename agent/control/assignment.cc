@@ -104,7 +104,17 @@ Status Assignment::Apply(const proto::OperatorMessage& message) {
 Work Assignment::BuildWork(milliseconds window) const {
   Work work = {.frequency_hz = config_.sampling_frequency_hz()};
   for (const proto::Backend& backend : config_.backends()) {
-    work.backends.push_back({backend.name(), backend.endpoint()});
+    work.backends.push_back({.name = backend.name(),
+                             .endpoint = backend.endpoint(),
+                             .tenant_id = backend.tenant_id(),
+                             .ca_pem = backend.ca_pem(),
+                             .server_name = backend.server_name(),
+                             .insecure_skip_verify = backend.insecure_skip_verify(),
+                             .authorization = backend.authorization(),
+                             .hold = backend.hold(),
+                             .ingestion_window_ns = backend.ingestion_window_ms() * kNanosPerMilli,
+                             .bytes_per_second = backend.bytes_per_second(),
+                             .max_profile_bytes = backend.max_profile_bytes()});
   }
   for (const auto& [uid, pod] : pods_) {
     for (const auto& container : pod.containers())

@@ -60,6 +60,13 @@ proto::Report BuildReport(const std::vector<CollectionStatus>& collections,
     health->set_failing_since_unix_ms(status.failing_since_ns / kNanosPerMilli);
     health->set_profiles_delivered(status.profiles_delivered);
   }
+  for (const auto& [backend, backlog] : node.backlogs) {
+    proto::BackendBacklog* const entry = report.add_backlogs();
+    entry->set_backend(backend);
+    entry->set_profiles(backlog.profiles);
+    entry->set_bytes(backlog.bytes);
+    entry->set_oldest_unix_ms(backlog.oldest_ns / kNanosPerMilli);
+  }
   report.mutable_node()->set_sampling(node.sampling);
   for (const std::string& problem : node.problems) {
     if (report.node().problems_size() == kMaxProblems) break;

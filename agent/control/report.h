@@ -4,17 +4,20 @@
 // Thread: any; pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "agent/health/collection_health.h"
+#include "agent/spool/spool.h"
 #include "proto/fleet/control.pb.h"
 
 namespace flamefleet::agent {
 
 struct NodeStatus {
-  bool sampling = false;              // eBPF sampling runs
-  std::vector<std::string> problems;  // one line each: what is missing and what to do
+  bool sampling = false;                    // eBPF sampling runs
+  std::vector<std::string> problems;        // one line each: what is missing and what to do
+  std::map<std::string, Backlog> backlogs;  // by backend
 };
 
 fleet::v1alpha1::Report BuildReport(const std::vector<CollectionStatus>& collections,

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/push/pusher.h"
+#include "agent/push/ledger.h"
 #include "agent/scrape/scraper.h"
 #include "agent/types.h"
 #include "base/clock.h"

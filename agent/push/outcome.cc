@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/reasons.h"
+
 namespace flamefleet::agent {
 namespace {
+
+using Kind = Outcome::Kind;
 
 // Of an answer's body that goes into a message.
 constexpr size_t kMaxQuotedBody = 160;
@@ -27,28 +31,79 @@ std::string Describe(const HttpResponse& response) {
          (body.empty() ? "" : ": " + body);
 }
 
+bool Says(const HttpResponse& response, std::initializer_list<std::string_view> texts) {
+  return std::ranges::any_of(
+      texts, [&](std::string_view text) { return response.body.find(text) != std::string::npos; });
+}
+
+Outcome Retry(const HttpResponse& response, std::string_view reason) {
+  return {.kind = Kind::kRetry,
+          .retry_after = RetryAfter(response),
+          .back_off = true,
+          .reason = reason,
+          .message = Describe(response)};
+}
+
+Outcome ForThisProfile(Kind kind, std::string_view reason, const HttpResponse& response) {
+  return {.kind = kind, .reason = reason, .message = Describe(response)};
+}
+
+Outcome JudgeClientError(const HttpResponse& response, const PushedProfile& profile) {
+  switch (response.status) {
+    case 401:
+    case 403:
+      return Retry(response, reasons::kBackendUnauthorized);
+    case 404:
+    case 405:
+    case 408:
+    case 415:
+      return Retry(response, reasons::kBackendUnreachable);
+    case 413:
+      return ForThisProfile(Kind::kSplit, reasons::kProfileTooLarge, response);
+    case 429: {
+      Outcome outcome = Retry(response, reasons::kBackendUnreachable);
+      if (profile.bytes > kLargeProfile) outcome.kind = Kind::kSplit;
+      return outcome;
+    }
+    case 400:
+      if (Says(response, {"ingestion window", "older than what this store keeps"}))
+        return ForThisProfile(Kind::kDrop, reasons::kExpired, response);
+      if (Says(response, {"payload size exceeds", "samples count limit", "profile_size_limit",
+                          "samples_limit"}))
+        return ForThisProfile(Kind::kSplit, reasons::kProfileTooLarge, response);
+      [[fallthrough]];
+    default:
+      return ForThisProfile(Kind::kDrop, reasons::kBackendRefused, response);
+  }
+}
+
 }  // namespace
 
-Outcome JudgeAnswer(const Result<HttpResponse>& answer, int server_errors) {
-  using Kind = Outcome::Kind;
-  if (!answer.ok()) return {.kind = Kind::kRetry, .message = ErrorMessage(answer.status())};
-  if (answer->status == 200) return {.kind = Kind::kDelivered};
-  Outcome outcome = {.message = Describe(*answer)};
-  switch (answer->status) {
-    case 408:
-    case 429:
-    case 502:
-    case 503:
-    case 504:
-      outcome.kind = Kind::kRetry;
-      outcome.retry_after = RetryAfter(*answer);
-      return outcome;
-    default:
-      outcome.server_error = answer->status >= 500;
-      outcome.kind =
-          outcome.server_error && server_errors + 1 < kMaxServerErrors ? Kind::kRetry : Kind::kDrop;
-      return outcome;
+Outcome JudgeAnswer(const Result<HttpResponse>& answer, const PushedProfile& profile) {
+  if (!answer.ok()) {
+    return {.kind = Kind::kRetry,
+            .back_off = true,
+            .reason = reasons::kBackendUnreachable,
+            .message = ErrorMessage(answer.status())};
   }
+  const HttpResponse& response = *answer;
+  if (response.status == 200) {
+    if (!response.Header("content-type").starts_with("text/html")) return {};
+    Outcome outcome = Retry(response, reasons::kBackendUnreachable);
+    outcome.message = "a web page answered the push; is this the endpoint of a Pyroscope?";
+    return outcome;
+  }
+  if (response.status >= 400 && response.status < 500) return JudgeClientError(response, profile);
+  if (response.status < 300) return ForThisProfile(Kind::kDrop, reasons::kBackendRefused, response);
+  Outcome outcome = Retry(response, reasons::kBackendUnreachable);
+  const bool about_server = response.status < 500 || response.status == 501 ||
+                            (response.status >= 502 && response.status <= 504);
+  outcome.may_be_profile = !about_server;
+  if (outcome.may_be_profile && profile.server_errors + 1 >= kMaxServerErrors) {
+    outcome.kind = Kind::kDrop;
+    outcome.reason = reasons::kBackendRefused;
+  }
+  return outcome;
 }
 
 }  // namespace flamefleet::agent

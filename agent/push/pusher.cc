@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/push/pusher.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "agent/push/push_request.h"
+#include "agent/push/split_push.h"
 #include "base/log.h"
 #include "base/reasons.h"
 #include "base/thread.h"
@@ -13,205 +13,229 @@
 namespace flamefleet::agent {
 namespace {
 
-// Pyroscope answers after 0.4 to 0.5 s; a store on a busy disk needs longer.
-constexpr std::chrono::seconds kPushTimeout{30};
-// Part of a back-off that is random.
-constexpr double kJitter = 0.5;
-// An answer is empty, or an error text.
-constexpr size_t kMaxAnswerBytes = 64 << 10;
+// How often lanes are looked through for what is too old.
+constexpr std::chrono::seconds kSweepInterval{10};
+// How long the spool is left alone after it could not be written.
+constexpr std::chrono::seconds kSpoolPause{1};
+// Profiles of a removed backend that go in one transaction.
+constexpr int kRemoveBatch = 1000;
 
-constexpr const char* kDroppedName = "flamefleet_agent_profiles_dropped_total";
-constexpr const char* kDroppedHelp = "Profiles that were not delivered, by reason.";
-
-std::map<std::string_view, CounterMetric> DropCounters(Metrics* metrics) {
-  std::map<std::string_view, CounterMetric> counters;
-  for (const std::string_view reason : {reasons::kQueueFull, reasons::kBackendRefused,
-                                        reasons::kNoBackend, reasons::kAgentStopped}) {
-    counters.emplace(
-        reason, metrics->Counter(kDroppedName, kDroppedHelp, {{"reason", std::string(reason)}}));
-  }
-  return counters;
+std::unique_ptr<Spool> OrInMemory(std::unique_ptr<Spool> spool) {
+  if (spool != nullptr) return spool;
+  auto memory = Spool::Open({});
+  FF_CHECK(memory.ok());
+  return *std::move(memory);
 }
 
 }  // namespace
 
-Pusher::Pusher(const PusherOptions& options, Metrics* metrics, DeliveryObserver* observer)
+Pusher::Pusher(const LaneOptions& options, std::unique_ptr<Spool> spool, Metrics* metrics,
+               DeliveryObserver* observer)
     : options_(options),
-      observer_(observer),
-      queue_(options.max_bytes, options.max_profiles),
-      produced_(metrics->Counter("flamefleet_agent_profiles_produced_total",
-                                 "Profiles that were collected and handed to delivery.")),
-      delivered_(metrics->Counter("flamefleet_agent_profiles_delivered_total",
-                                  "Profiles that a backend acknowledged.")),
-      delivered_bytes_(metrics->Counter("flamefleet_agent_delivered_bytes_total",
-                                        "Bytes of the pushes that a backend acknowledged.")),
-      retries_(metrics->Counter("flamefleet_agent_push_retries_total",
-                                "Pushes that failed and will be tried again.")),
-      dropped_(DropCounters(metrics)),
-      waiting_(metrics->Gauge("flamefleet_agent_profiles_waiting",
-                              "Profiles that wait for a backend or are being sent.")),
-      waiting_bytes_(metrics->Gauge("flamefleet_agent_waiting_bytes",
-                                    "Bytes of the profiles that wait or are being sent.")),
-      seconds_(metrics->Histogram("flamefleet_agent_push_duration_seconds",
-                                  "Time until a backend answered a push, or failed to.",
-                                  {0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30})) {
-  for (size_t i = 0; i < kSenders; ++i) {
-    senders_.push_back(StartThread("ff-push-" + std::to_string(i),
-                                   [this](std::stop_token stop) { SendUntilStopped(stop); }));
-  }
+      clock_(SystemClock()),
+      ledger_(metrics, observer),
+      spool_(OrInMemory(std::move(spool))) {
+  ledger_.Recovered(spool_->Profiles());
+  Settled();
+  writer_ =
+      StartThread("ff-spool", [this](const std::stop_token& stop) { StoreUntilStopped(stop); });
 }
 
 Pusher::~Pusher() {
-  for (std::jthread& sender : senders_)
-    sender.request_stop();
-  senders_.clear();
-  Drop(queue_.Clear(), reasons::kAgentStopped, "the agent stops");
-  ShowQueue();
+  writer_.request_stop();
+  writer_.join();  // what was pending is in the spool
+  std::map<std::string, std::shared_ptr<Lane>> lanes;
+  {
+    const MutexLock lock(&mutex_);
+    lanes.swap(lanes_);
+  }
+  lanes.clear();
+  if (!spool_->survives()) ledger_.Lost(spool_->Profiles(), reasons::kAgentStopped);
+  if (!spool_->survives()) ledger_.ShowWaiting(0, 0);
 }
 
 Status Pusher::SetBackends(const std::vector<BackendConfig>& backends) {
   Status status = OkStatus();
-  std::map<std::string, Backend> wanted;
-  std::set<std::string> names;
-  std::vector<QueuedPush> orphans;
-  for (const BackendConfig& config : backends) {
-    const MutexLock lock(&mutex_);
-    const auto known = backends_.find(config.name);
-    if (known != backends_.end() && known->second.endpoint == config.endpoint) {
-      wanted[config.name] = known->second;
-    } else {
-      auto client =
-          HttpClient::Create({.base_url = config.endpoint, .max_response_bytes = kMaxAnswerBytes});
-      if (!client.ok()) {
-        status = Annotate(client.status(), "backend " + config.name);
-        continue;
-      }
-      wanted[config.name] = {.endpoint = config.endpoint,
-                             .client = *std::move(client),
-                             .backoff = std::make_shared<Backoff>(options_.first_backoff,
-                                                                  options_.max_backoff, kJitter)};
-    }
-    names.insert(config.name);
-  }
+  std::set<std::string> gone = spool_->Backends();
+  std::vector<std::shared_ptr<Lane>> stopped;  // joined without the lock
   {
     const MutexLock lock(&mutex_);
-    backends_ = std::move(wanted);
-    orphans = queue_.SetBackends(names);
+    std::map<std::string, std::shared_ptr<Lane>> wanted;
+    for (const BackendConfig& config : backends) {
+      std::shared_ptr<Lane>& lane = wanted[config.name];
+      if (const auto known = lanes_.find(config.name); known != lanes_.end()) {
+        lane = known->second;
+      } else {
+        lane = std::make_shared<Lane>(config.name, options_, *spool_, ledger_, clock_,
+                                      [this] { Settled(); });
+      }
+      if (const Status configured = lane->Configure(config); !configured.ok()) status = configured;
+    }
+    for (auto& [name, lane] : lanes_) {
+      if (wanted.contains(name)) continue;
+      gone.insert(name);
+      stopped.push_back(std::move(lane));
+    }
+    for (const auto& [name, lane] : wanted)
+      gone.erase(name);
+    lanes_ = std::move(wanted);
   }
-  Drop(orphans, reasons::kNoBackend, "the backend was removed");
-  ShowQueue();
+  stopped.clear();
+  for (const std::string& name : gone)
+    RemoveBackend(name);
   return status;
 }
 
-std::shared_ptr<HttpClient> Pusher::ClientOf(const std::string& backend) {
-  const MutexLock lock(&mutex_);
-  const auto found = backends_.find(backend);
-  return found == backends_.end() ? nullptr : found->second.client;
+void Pusher::RemoveBackend(const std::string& name) {
+  for (;;) {
+    const auto removed = spool_->RemoveOlder(name, INT64_MAX, kRemoveBatch);
+    if (!removed.ok() || removed->empty()) break;
+    ledger_.Dropped(*removed, reasons::kNoBackend, "the backend was removed");
+  }
+  Settled();
 }
 
 void Pusher::Push(const FinishedProfile& profile) {
-  produced_.Increment();
-  const PushQueue::Refused refused = queue_.Add({.collection = profile.collection,
-                                                 .backend = profile.backend,
-                                                 .body = EncodePushRequest(profile)});
-  Drop(refused.full, reasons::kQueueFull,
-       "more than " + std::to_string(options_.max_bytes) + " bytes or " +
-           std::to_string(options_.max_profiles) + " profiles wait for the backends");
-  if (refused.unknown_backend) {
-    Drop(*refused.unknown_backend, reasons::kNoBackend,
-         "backend '" + profile.backend + "' is not known to this agent");
+  ledger_.Produced(1);
+  SpooledProfile spooled = {.collection = profile.collection,
+                            .backend = profile.backend,
+                            .time_ns = profile.time_ns,
+                            .raw_bytes = UncompressedBytes(profile.pprof),
+                            .body = EncodePushRequest(profile)};
+  spooled.bytes = static_cast<int64_t>(spooled.body.size());
+  std::vector<SpooledProfile> full;
+  std::shared_ptr<Lane> lane;
+  {
+    const MutexLock lock(&mutex_);
+    if (const auto known = lanes_.find(profile.backend); known != lanes_.end()) {
+      lane = known->second;
+      pending_bytes_ += spooled.bytes;
+      pending_.push_back(std::move(spooled));
+      while (pending_bytes_ > kMaxPendingBytes) {
+        pending_bytes_ -= pending_.front().bytes;
+        full.push_back(std::move(pending_.front()));
+        pending_.pop_front();
+      }
+      changed_.SignalAll();
+    }
   }
-  ShowQueue();
-}
-
-void Pusher::SendUntilStopped(const std::stop_token& stop) {
-  while (std::optional<QueuedPush> push = queue_.Take(stop))
-    Send(*std::move(push), stop);
-}
-
-void Pusher::Send(QueuedPush push, const std::stop_token& stop) {
-  const std::shared_ptr<HttpClient> client = ClientOf(push.backend);
-  if (client == nullptr) {  // removed while this profile was on its way here
-    queue_.Done(push);
-    Drop(push, reasons::kNoBackend, "the backend was removed");
+  if (lane == nullptr) {
+    ledger_.Dropped(spooled, reasons::kNoBackend,
+                    "backend '" + profile.backend + "' is not known to this agent");
     return;
   }
-  const auto start = std::chrono::steady_clock::now();
-  const auto answer = client->Send({.method = "POST",
-                                    .target = std::string(kPushPath),
-                                    .headers = {{"Content-Type", std::string(kPushContentType)}},
-                                    .body = push.body,
-                                    .idle_timeout = kPushTimeout,
-                                    .total_timeout = kPushTimeout},
-                                   stop);
-  seconds_.Observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  const Outcome outcome = JudgeAnswer(answer, push.server_errors);
-  if (outcome.server_error) ++push.server_errors;
-  if (outcome.kind == Outcome::Kind::kRetry) {
-    Retry(std::move(push), outcome);
-    return;
-  }
-  queue_.Done(push);
-  if (outcome.kind == Outcome::Kind::kDrop) {
-    Drop(push, reasons::kBackendRefused, outcome.message);
-    return;
-  }
-  delivered_.Increment();
-  delivered_bytes_.Increment(static_cast<double>(push.body.size()));
-  ShowQueue();
-  NoteSuccess(push.backend);
-  if (observer_ != nullptr) observer_->OnDelivered(push.collection);
+  ledger_.Dropped(full, reasons::kQueueFull, "the disk of the spool does not keep up");
+  if (const auto trouble = lane->trouble())
+    ledger_.Delayed(profile.collection, trouble->reason, trouble->message);
+  Settled();
 }
 
-void Pusher::Retry(QueuedPush push, const Outcome& outcome) {
-  retries_.Increment();
-  const auto wait = std::max(NoteFailure(push.backend, outcome.message), outcome.retry_after);
-  if (observer_ != nullptr) {
-    observer_->OnNotDelivered(push.collection, reasons::kBackendUnreachable, outcome.message);
-  }
-  const auto orphan = queue_.Retry(std::move(push), std::chrono::steady_clock::now() + wait);
-  if (orphan) Drop(*orphan, reasons::kNoBackend, "the backend was removed");
-}
-
-// How long the backend is left alone.
-std::chrono::milliseconds Pusher::NoteFailure(const std::string& backend,
-                                              const std::string& message) {
+// All that came; empty when the time for a sweep has come, or at the end.
+std::vector<SpooledProfile> Pusher::AwaitPending(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    const MutexLock lock(&mutex_);
+    changed_.SignalAll();
+  });
   const MutexLock lock(&mutex_);
-  const auto found = backends_.find(backend);
-  if (found == backends_.end()) return options_.first_backoff;
-  if (!std::exchange(found->second.failing, true)) {
-    Log(LogLevel::kWarn, "backend does not take profiles, will try again",
-        {{"backend", backend}, {"endpoint", found->second.endpoint}, {"error", message}});
-  }
-  return found->second.backoff->Next();
+  if (pending_.empty() && !stop.stop_requested()) WaitFor(changed_, mutex_, kSweepInterval);
+  std::vector<SpooledProfile> batch(std::make_move_iterator(pending_.begin()),
+                                    std::make_move_iterator(pending_.end()));
+  pending_.clear();
+  pending_bytes_ = 0;
+  storing_ = static_cast<int64_t>(batch.size());
+  return batch;
 }
 
-void Pusher::NoteSuccess(const std::string& backend) {
+void Pusher::StoreUntilStopped(const std::stop_token& stop) {
+  auto next_sweep = std::chrono::steady_clock::now() + kSweepInterval;
+  for (;;) {
+    std::vector<SpooledProfile> batch = AwaitPending(stop);
+    while (!batch.empty() && !Store(batch)) {
+      if (!WaitForStop(stop, kSpoolPause)) continue;
+      ledger_.Dropped(batch, reasons::kAgentStopped, "the spool could not be written");
+      batch.clear();
+    }
+    {
+      const MutexLock lock(&mutex_);
+      storing_ = 0;
+      for (const auto& [name, lane] : lanes_)
+        lane->Wake();
+      if (stop.stop_requested() && pending_.empty()) return;
+    }
+    Settled();
+    if (std::chrono::steady_clock::now() < next_sweep) continue;
+    Sweep();
+    next_sweep = std::chrono::steady_clock::now() + kSweepInterval;
+  }
+}
+
+bool Pusher::Store(std::vector<SpooledProfile>& batch) {
+  const auto refused = spool_->Append(batch);
+  if (refused.ok()) {
+    if (std::exchange(spool_failing_, false)) Log(LogLevel::kInfo, "spool works again", {});
+    ledger_.Dropped(*refused, reasons::kQueueFull, "the spool is full");
+    return true;
+  }
+  if (refused.status().code() == StatusCode::kDataLoss) {
+    StartOver(refused.status());
+    return false;
+  }
+  if (!std::exchange(spool_failing_, true)) {
+    Log(LogLevel::kError, "spool cannot be written, profiles wait in memory",
+        {{"error", refused.status()}});
+  }
+  return false;
+}
+
+void Pusher::StartOver(const Status& why) {
+  Log(LogLevel::kError, "spool is damaged, beginning a new one", {{"error", why}});
+  const int64_t lost = spool_->Profiles();
+  const Status begun = spool_->StartOver();
+  if (begun.ok()) {
+    ledger_.Lost(lost, reasons::kSpoolDamaged);
+  } else {
+    Log(LogLevel::kError, "no new spool either", {{"error", begun}});
+  }
+}
+
+void Pusher::Sweep() {
+  std::vector<std::shared_ptr<Lane>> lanes;
+  {
+    const MutexLock lock(&mutex_);
+    for (const auto& [name, lane] : lanes_)
+      lanes.push_back(lane);
+  }
+  for (const auto& lane : lanes)
+    lane->Sweep();
+}
+
+void Pusher::Settled() {
+  const MutexLock show(&show_mutex_);
   const MutexLock lock(&mutex_);
-  const auto found = backends_.find(backend);
-  if (found == backends_.end()) return;
-  found->second.backoff->Reset();
-  if (std::exchange(found->second.failing, false)) {
-    Log(LogLevel::kInfo, "backend takes profiles again", {{"backend", backend}});
+  const auto pending = static_cast<int64_t>(pending_.size());
+  ledger_.ShowWaiting(spool_->Profiles() + pending + storing_, spool_->Bytes() + pending_bytes_);
+  changed_.SignalAll();
+}
+
+bool Pusher::Drain(std::chrono::nanoseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const MutexLock lock(&mutex_);
+  while (!pending_.empty() || storing_ > 0 || spool_->Profiles() > 0) {
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return false;
+    WaitFor(changed_, mutex_, left);
   }
+  return true;
 }
 
-void Pusher::Drop(const QueuedPush& push, std::string_view reason, const std::string& message) {
-  dropped_.at(reason).Increment();
-  ShowQueue();
-  if (observer_ != nullptr) observer_->OnNotDelivered(push.collection, reason, message);
-}
-
-void Pusher::Drop(const std::vector<QueuedPush>& pushes, std::string_view reason,
-                  const std::string& message) {
-  for (const QueuedPush& push : pushes)
-    Drop(push, reason, message);
-}
-
-void Pusher::ShowQueue() {
-  const MutexLock lock(&show_mutex_);
-  waiting_.Set(static_cast<double>(queue_.Profiles()));
-  waiting_bytes_.Set(static_cast<double>(queue_.Bytes()));
+std::map<std::string, Backlog> Pusher::Backlogs() {
+  const int64_t fresh_since_ns = clock_.WallNanos() - options_.fresh_ns;
+  std::map<std::string, Backlog> backlogs;
+  for (const std::string& name : spool_->Backends()) {
+    const Backlog backlog = spool_->BacklogOf(name);
+    if (backlog.profiles > 0 && backlog.oldest_ns < fresh_since_ns) backlogs[name] = backlog;
+  }
+  return backlogs;
 }
 
 }  // namespace flamefleet::agent

@@ -103,7 +103,7 @@ Status ProfileToFiles(const LocalOptions& options, Metrics* metrics) {
 }
 
 Status ProfileToBackend(const LocalOptions& options, Metrics* metrics) {
-  Pusher pusher(PusherOptions{}, metrics, nullptr);
+  Pusher pusher(LaneOptions{}, /*spool=*/nullptr, metrics, nullptr);
   const std::string backend = "local";
   FF_RETURN_IF_ERROR(pusher.SetBackends({{.name = backend, .endpoint = options.push}}));
   FF_RETURN_IF_ERROR(Profile(options, metrics, [&](FinishedProfile profile) {

@@ -25,10 +25,12 @@ std::vector<std::string> Lines(const std::string& text) {
 
 }  // namespace
 
-NodeAgent::NodeAgent() : health_(SystemClock()), pusher_(PusherOptions{}, &metrics_, &health_) {}
+NodeAgent::NodeAgent(std::unique_ptr<Spool> spool)
+    : health_(SystemClock()), pusher_(LaneOptions{}, std::move(spool), &metrics_, &health_) {}
 
-Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& options) {
-  std::unique_ptr<NodeAgent> agent(new NodeAgent());
+Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& options,
+                                                     std::unique_ptr<Spool> spool) {
+  std::unique_ptr<NodeAgent> agent(new NodeAgent(std::move(spool)));
   NodeAgent* const self = agent.get();
   agent->scraper_ = std::make_unique<Scraper>(
       SystemClock(), &agent->metrics_, &agent->health_,
@@ -49,7 +51,7 @@ NodeAgent::~NodeAgent() {
   scraper_.reset();
   pipeline_.reset();  // hands over the last window
   if (!pusher_.Drain(kDrainTimeout)) {
-    Log(LogLevel::kWarn, "stopping with profiles that no backend took", {});
+    Log(LogLevel::kWarn, "stopping with profiles that no backend took yet", {});
   }
 }
 
@@ -98,8 +100,10 @@ Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
   return OkStatus();
 }
 
-fleet::v1alpha1::Report NodeAgent::Report() const {
-  return BuildReport(health_.Snapshot(), {.sampling = pipeline_ != nullptr, .problems = problems_});
+fleet::v1alpha1::Report NodeAgent::Report() {
+  return BuildReport(
+      health_.Snapshot(),
+      {.sampling = pipeline_ != nullptr, .problems = problems_, .backlogs = pusher_.Backlogs()});
 }
 
 Status NodeAgent::Ready() const {

@@ -35,7 +35,9 @@ struct NodeAgentOptions {
 
 class NodeAgent {
  public:
-  static Result<std::unique_ptr<NodeAgent>> Create(const NodeAgentOptions& options);
+  // `spool` null: profiles wait in memory.
+  static Result<std::unique_ptr<NodeAgent>> Create(const NodeAgentOptions& options,
+                                                   std::unique_ptr<Spool> spool = nullptr);
   ~NodeAgent();
   NodeAgent(const NodeAgent&) = delete;
   NodeAgent& operator=(const NodeAgent&) = delete;
@@ -43,11 +45,11 @@ class NodeAgent {
   uint16_t http_port() const { return http_->port(); }
 
  private:
-  NodeAgent();
+  explicit NodeAgent(std::unique_ptr<Spool> spool);
 
   void StartSampling(const std::string& proc_root);
   Status Apply(const fleet::v1alpha1::OperatorMessage& message);
-  fleet::v1alpha1::Report Report() const;
+  fleet::v1alpha1::Report Report();
   Status Ready() const;
 
   // In the order in which they depend on each other.

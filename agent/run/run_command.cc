@@ -3,11 +3,17 @@
 
 #include "agent/run/commands.h"
 #include "agent/run/node_agent.h"
+#include "agent/spool/spool.h"
 #include "base/log.h"
+#include "base/size.h"
 #include "base/thread.h"
 
 namespace flamefleet::agent {
 namespace {
+
+constexpr int64_t kMinSpoolBytes = 1 << 20;
+// How often the lock of another agent is tried.
+constexpr std::chrono::seconds kLockInterval{1};
 
 Status CheckOptions(const NodeAgentOptions& options) {
   if (options.control.operator_address.empty()) {
@@ -17,6 +23,37 @@ Status CheckOptions(const NodeAgentOptions& options) {
     return InvalidArgumentError("--node is missing: the name of this node");
   }
   return OkStatus();
+}
+
+struct OpenedSpool {
+  std::unique_ptr<Spool> spool;  // null: it cannot be used, profiles wait in memory
+  bool stopped = false;          // a signal came first
+};
+
+// Two agents of one node would take the same samples twice: the second one waits for the first to
+// go, as at the end of a rolling update.
+Result<OpenedSpool> OpenSpoolWhenAlone(const SpoolOptions& options, const std::string& listen) {
+  bool damaged = false;
+  auto spool = Spool::Open(options, &damaged);
+  if (spool.status().code() == StatusCode::kAlreadyExists) {
+    const Status cause = spool.status();
+    Log(LogLevel::kWarn, "another agent runs on this node, waiting for it to stop",
+        {{"error", cause}});
+    Metrics metrics;
+    FF_ASSIGN_OR_RETURN(const auto http, ServeEndpoints(listen, &metrics, [&] { return cause; }));
+    while (spool.status().code() == StatusCode::kAlreadyExists) {
+      if (WaitForTerminationSignal(kLockInterval) != 0) return OpenedSpool{.stopped = true};
+      spool = Spool::Open(options, &damaged);
+    }
+  }
+  if (damaged) {
+    Log(LogLevel::kError, "spool was damaged and is begun anew",
+        {{"directory", options.directory}});
+  }
+  if (spool.ok()) return OpenedSpool{.spool = *std::move(spool)};
+  Log(LogLevel::kError, "spool cannot be used, profiles wait in memory",
+      {{"error", spool.status()}});
+  return OpenedSpool{};
 }
 
 }  // namespace
@@ -30,7 +67,9 @@ int UsageError(const Status& status, const std::string& command) {
 int RunCommand(int count, const char* const* arguments) {
   const std::string command = "flamefleet-agent run";
   NodeAgentOptions options;
+  SpoolOptions spool_options;
   std::string log_level = "info";
+  std::string spool_size = "16Mi";
   Flags flags(command + " --operator HOST:PORT --node NAME [flags]",
               "Profiles the pods of one node as the operator says, until SIGTERM.");
   flags.Text("operator", "HOST:PORT", "control address of the operator",
@@ -44,6 +83,10 @@ int RunCommand(int count, const char* const* arguments) {
   flags.Text("listen", "ADDRESS", "where /metrics, /healthz and /readyz are served",
              &options.listen);
   flags.Text("proc", "DIR", "the host's proc file system", &options.proc_root);
+  flags.Text("spool", "DIR", "where profiles wait for a backend that is away; without it in memory",
+             &spool_options.directory);
+  flags.Text("spool-size", "SIZE", "what they may take: 500Mi, 1Gi; the oldest go beyond it",
+             &spool_size);
   flags.Text("log-level", "LEVEL", "debug, info, warn or error", &log_level);
   const Status parsed = flags.Parse(count, arguments);
   if (flags.help_wanted()) {
@@ -54,10 +97,19 @@ int RunCommand(int count, const char* const* arguments) {
   const Result<LogLevel> level = ParseLogLevel(log_level);
   if (!level.ok()) return UsageError(level.status(), command);
   SetLogLevel(*level);
+  const Result<int64_t> spool_bytes = ParseSize(spool_size, kMinSpoolBytes);
+  if (!spool_bytes.ok()) return UsageError(Annotate(spool_bytes.status(), "--spool-size"), command);
+  spool_options.max_bytes = *spool_bytes;
   const Status checked = CheckOptions(options);
   if (!checked.ok()) return UsageError(checked, command);
 
-  auto agent = NodeAgent::Create(options);
+  auto opened = OpenSpoolWhenAlone(spool_options, options.listen);
+  if (!opened.ok()) {
+    Log(LogLevel::kError, "agent cannot start", {{"error", opened.status()}});
+    return kExitFailure;
+  }
+  if (opened->stopped) return 0;
+  auto agent = NodeAgent::Create(options, std::move(opened->spool));
   if (!agent.ok()) {
     Log(LogLevel::kError, "agent cannot start", {{"error", agent.status()}});
     return kExitFailure;

@@ -13,6 +13,7 @@ namespace {
 bool BlamesBackend(const CollectionHealth& health) {
   return health.state == CollectionState::kFailing &&
          (health.reason == reasons::kBackendUnreachable ||
+          health.reason == reasons::kBackendUnauthorized ||
           health.reason == reasons::kBackendRefused);
 }
 

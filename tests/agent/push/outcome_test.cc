@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/reasons.h"
+
 namespace flamefleet::agent {
 namespace {
 
@@ -11,45 +13,100 @@ using Kind = Outcome::Kind;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-Outcome Judge(int status, const std::string& retry_after = "", int server_errors = 0) {
-  HttpResponse response = {.status = status, .body = "{\"message\":\"why\"}\n"};
-  if (!retry_after.empty()) response.headers["retry-after"] = retry_after;
-  return JudgeAnswer(response, server_errors);
+HttpResponse Answer(int status, const std::string& body = "{\"message\":\"why\"}\n") {
+  return {.status = status, .body = body};
 }
 
 TEST(Outcome, TheTableHolds) {
-  const std::vector<std::pair<int, Kind>> table = {
-      {200, Kind::kDelivered}, {201, Kind::kDrop},  {301, Kind::kDrop},  {400, Kind::kDrop},
-      {401, Kind::kDrop},      {403, Kind::kDrop},  {404, Kind::kDrop},  {408, Kind::kRetry},
-      {413, Kind::kDrop},      {415, Kind::kDrop},  {422, Kind::kDrop},  {429, Kind::kRetry},
-      {500, Kind::kRetry},     {501, Kind::kRetry}, {502, Kind::kRetry}, {503, Kind::kRetry},
-      {504, Kind::kRetry},     {507, Kind::kRetry}};
-  for (const auto& [status, kind] : table)
-    EXPECT_EQ(Judge(status).kind, kind) << status;
-}
-
-TEST(Outcome, NoAnswerIsTriedAgainForEver) {
-  const Outcome outcome = JudgeAnswer(UnavailableError("refused"), 1000);
-  EXPECT_EQ(outcome.kind, Kind::kRetry);
-  EXPECT_FALSE(outcome.server_error);
-}
-
-TEST(Outcome, AServerErrorIsTriedAgainACappedNumberOfTimes) {
-  EXPECT_EQ(Judge(500, "", kMaxServerErrors - 2).kind, Kind::kRetry);
-  EXPECT_EQ(Judge(500, "", kMaxServerErrors - 1).kind, Kind::kDrop);
-  EXPECT_EQ(Judge(503, "", 1000).kind, Kind::kRetry);
-}
-
-TEST(Outcome, RetryAfterIsHonouredUpToABound) {
-  EXPECT_EQ(Judge(429, "7").retry_after, seconds(7));
-  EXPECT_EQ(Judge(503, "100000").retry_after, kMaxRetryAfter);
-  for (const char* text : {"-1", "soon", "1.5", "Wed, 21 Oct 2015 07:28:00 GMT"}) {
-    EXPECT_EQ(Judge(429, text).retry_after, seconds(0)) << text;
+  struct Row {
+    int status;
+    Kind kind;
+    bool back_off;
+    std::string_view reason;
+  };
+  using namespace reasons;  // NOLINT: a table
+  const Row rows[] = {
+      {200, Kind::kDelivered, false, ""},
+      {201, Kind::kDrop, false, kBackendRefused},
+      {301, Kind::kRetry, true, kBackendUnreachable},
+      {400, Kind::kDrop, false, kBackendRefused},
+      {401, Kind::kRetry, true, kBackendUnauthorized},
+      {403, Kind::kRetry, true, kBackendUnauthorized},
+      {404, Kind::kRetry, true, kBackendUnreachable},
+      {405, Kind::kRetry, true, kBackendUnreachable},
+      {408, Kind::kRetry, true, kBackendUnreachable},
+      {413, Kind::kSplit, false, kProfileTooLarge},
+      {415, Kind::kRetry, true, kBackendUnreachable},
+      {422, Kind::kDrop, false, kBackendRefused},
+      {429, Kind::kRetry, true, kBackendUnreachable},
+      {500, Kind::kRetry, true, kBackendUnreachable},
+      {501, Kind::kRetry, true, kBackendUnreachable},
+      {502, Kind::kRetry, true, kBackendUnreachable},
+      {503, Kind::kRetry, true, kBackendUnreachable},
+      {504, Kind::kRetry, true, kBackendUnreachable},
+      {507, Kind::kRetry, true, kBackendUnreachable},
+  };
+  for (const Row& row : rows) {
+    const Outcome outcome = JudgeAnswer(Answer(row.status), {});
+    EXPECT_EQ(outcome.kind, row.kind) << row.status;
+    EXPECT_EQ(outcome.back_off, row.back_off) << row.status;
+    EXPECT_EQ(outcome.reason, row.reason) << row.status;
   }
 }
 
+TEST(Outcome, NoAnswerIsTriedAgainForEver) {
+  const Outcome outcome = JudgeAnswer(UnavailableError("refused"), {.server_errors = 1000});
+  EXPECT_EQ(outcome.kind, Kind::kRetry);
+  EXPECT_FALSE(outcome.may_be_profile);
+}
+
+TEST(Outcome, WhatMayBeTheProfilesFaultIsTriedAgainACappedNumberOfTimes) {
+  EXPECT_EQ(JudgeAnswer(Answer(500), {kMaxServerErrors - 2}).kind, Kind::kRetry);
+  EXPECT_EQ(JudgeAnswer(Answer(500), {kMaxServerErrors - 1}).kind, Kind::kDrop);
+  for (const int status : {404, 429, 501, 502, 503, 504})
+    EXPECT_EQ(JudgeAnswer(Answer(status), {1000}).kind, Kind::kRetry) << status;
+}
+
+// The texts are those of running servers.
+TEST(Outcome, A400SaysWhatIsWrong) {
+  EXPECT_EQ(JudgeAnswer(Answer(400, "profile with labels '{}' is outside of ingestion window"), {})
+                .reason,
+            reasons::kExpired);
+  for (const char* text :
+       {"uncompressed profile payload size exceeds limit of 4.2 MB",
+        "the profile with labels '{}' exceeds the samples count limit (max 16000)"}) {
+    EXPECT_EQ(JudgeAnswer(Answer(400, text), {}).kind, Kind::kSplit) << text;
+  }
+  EXPECT_EQ(JudgeAnswer(Answer(400, "invalid label name"), {}).reason, reasons::kBackendRefused);
+}
+
+TEST(Outcome, ALargeProfileThatIsRateLimitedIsSplit) {
+  EXPECT_EQ(JudgeAnswer(Answer(429), {.bytes = kLargeProfile}).kind, Kind::kRetry);
+  const Outcome outcome = JudgeAnswer(Answer(429), {.bytes = kLargeProfile + 1});
+  EXPECT_EQ(outcome.kind, Kind::kSplit);
+  EXPECT_TRUE(outcome.back_off);
+}
+
+TEST(Outcome, AWebPageIsNoDelivery) {
+  HttpResponse page = Answer(200, "<html>");
+  page.headers["content-type"] = "text/html; charset=utf-8";
+  EXPECT_EQ(JudgeAnswer(page, {}).kind, Kind::kRetry);
+}
+
+TEST(Outcome, RetryAfterIsHonouredUpToABound) {
+  const auto after = [](const std::string& text) {
+    HttpResponse response = Answer(503);
+    response.headers["retry-after"] = text;
+    return JudgeAnswer(response, {}).retry_after;
+  };
+  EXPECT_EQ(after("7"), seconds(7));
+  EXPECT_EQ(after("100000"), kMaxRetryAfter);
+  for (const char* text : {"-1", "soon", "1.5", "Wed, 21 Oct 2015 07:28:00 GMT"})
+    EXPECT_EQ(after(text), seconds(0)) << text;
+}
+
 TEST(Outcome, TheMessageHasStatusAndAnswer) {
-  EXPECT_THAT(Judge(400).message, HasSubstr("400: {\"message\":\"why\"}"));
+  EXPECT_THAT(JudgeAnswer(Answer(400), {}).message, HasSubstr("400: {\"message\":\"why\"}"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "tests/support/fake_backend.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/wait.h"
 
 namespace flamefleet::agent {
@@ -62,27 +63,50 @@ class PusherTest : public ::testing::Test {
   double Dropped(const std::string& reason) {
     return Metric("flamefleet_agent_profiles_dropped_total", {{"reason", reason}});
   }
-  // produced = delivered + dropped + waiting.
+  // produced = delivered + dropped + waiting, once the books are closed.
   void ExpectBalance(double produced, double delivered, double dropped, double waiting) {
+    const auto all = [this] {
+      double sum = 0;
+      for (const char* reason : {"QueueFull", "Expired", "BackendRefused", "ProfileTooLarge",
+                                 "NoBackend", "SpoolDamaged", "AgentStopped"}) {
+        sum += Dropped(reason);
+      }
+      return sum;
+    };
+    EXPECT_TRUE(WaitUntil([&] {
+      return Metric("flamefleet_agent_profiles_waiting") == waiting && all() == dropped &&
+             Metric("flamefleet_agent_profiles_delivered_total") == delivered;
+    }));
     EXPECT_EQ(Metric("flamefleet_agent_profiles_produced_total"), produced);
     EXPECT_EQ(Metric("flamefleet_agent_profiles_delivered_total"), delivered);
     EXPECT_EQ(Metric("flamefleet_agent_profiles_waiting"), waiting);
-    double all = 0;
-    for (const char* reason : {"QueueFull", "BackendRefused", "NoBackend", "AgentStopped"}) {
-      all += Dropped(reason);
-    }
-    EXPECT_EQ(all, dropped);
-    EXPECT_EQ(produced, delivered + all + waiting);
+    EXPECT_EQ(all(), dropped);
+    EXPECT_EQ(produced, delivered + dropped + waiting);
+  }
+  // Of a minute ago and older by `number` seconds: no fresh ones.
+  static FinishedProfile OldProfile(int number) {
+    FinishedProfile profile = Profile(number);
+    profile.time_ns = SystemClock().WallNanos() - (120 + number) * kNanosPerSecond;
+    return profile;
+  }
+  std::unique_ptr<Spool> OpenSpool(int64_t max_bytes = 16 << 20) {
+    auto spool = Spool::Open({.directory = dir_.path(), .max_bytes = max_bytes});
+    EXPECT_TRUE(spool.ok()) << spool.status();
+    return *std::move(spool);
+  }
+  static std::string BodyOf(const HttpServerRequest& request) {
+    return FakeBackend::SeriesOf(request).samples(0).raw_profile();
   }
 
+  TempDir dir_;
   Metrics metrics_;
   Ledger ledger_;
-  PusherOptions options_{.first_backoff = milliseconds(5), .max_backoff = milliseconds(20)};
+  LaneOptions options_{.first_backoff = milliseconds(5), .max_backoff = milliseconds(20)};
 };
 
 TEST_F(PusherTest, APushIsOneSeriesWithSortedLabels) {
   FakeBackend backend;
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
   pusher.Push(Profile(1));
   ASSERT_TRUE(pusher.Drain(seconds(20)));
@@ -100,7 +124,7 @@ TEST_F(PusherTest, APushIsOneSeriesWithSortedLabels) {
 TEST_F(PusherTest, ARetryRepeatsTheSameBytes) {
   FakeBackend backend(
       [](int number) { return HttpServerResponse{.status = number < 2 ? 503 : 200}; });
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
   pusher.Push(Profile(1));
   ASSERT_TRUE(pusher.Drain(seconds(20)));
@@ -116,7 +140,7 @@ TEST_F(PusherTest, ARefusedProfileIsDroppedAndTheNextOneGoesOn) {
   FakeBackend backend([](int number) {
     return HttpServerResponse{.status = number == 0 ? 400 : 200, .body = "bad label"};
   });
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
   pusher.Push(Profile(1));
   ASSERT_TRUE(pusher.Drain(seconds(20)));
@@ -130,7 +154,7 @@ TEST_F(PusherTest, ARefusedProfileIsDroppedAndTheNextOneGoesOn) {
 
 TEST_F(PusherTest, AProfileThatTheBackendCannotReadIsGivenUp) {
   FakeBackend backend([](int) { return HttpServerResponse{.status = 500}; });
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
   pusher.Push(Profile(1));
   ASSERT_TRUE(pusher.Drain(seconds(20)));
@@ -142,7 +166,7 @@ TEST_F(PusherTest, WhatWaitedForABackendIsDeliveredWhenItComesBack) {
   uint16_t port = 0;
   { port = FakeBackend().port(); }
   const std::string address = "127.0.0.1:" + std::to_string(port);
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   ASSERT_TRUE(pusher.SetBackends({{"main", "http://" + address}}).ok());
   for (int i = 0; i < 50; ++i)
     pusher.Push(Profile(i));
@@ -157,7 +181,7 @@ TEST_F(PusherTest, WhatWaitedForABackendIsDeliveredWhenItComesBack) {
 TEST_F(PusherTest, ABackendThatDoesNotAnswerHoldsUpNoOther) {
   RawServer dead([](RawSocket& socket) { socket.Close(); });
   FakeBackend alive;
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   ASSERT_TRUE(pusher.SetBackends({{"dead", dead.Url()}, {"alive", alive.Url()}}).ok());
   for (int i = 0; i < 10; ++i) {
     pusher.Push(Profile(i, "dead"));
@@ -174,34 +198,143 @@ TEST_F(PusherTest, SeveralPushesAreUnderWayAtOnce) {
     std::unique_lock lock(mutex);
     ++inside;
     changed.notify_all();
-    changed.wait(lock, [&] { return inside >= Pusher::kSenders; });
+    changed.wait(lock, [&] { return inside >= static_cast<size_t>(Lane::kSenders); });
     return HttpServerResponse{};
   });
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
-  for (size_t i = 0; i < Pusher::kSenders; ++i)
+  for (size_t i = 0; i < static_cast<size_t>(Lane::kSenders); ++i)
     pusher.Push(Profile(static_cast<int>(i)));
   EXPECT_TRUE(pusher.Drain(seconds(20)));
 }
 
-TEST_F(PusherTest, AFullQueueLosesTheOldestAndCountsThem) {
-  options_.max_profiles = 10;
+TEST_F(PusherTest, AFullSpoolLosesTheOldestAndCountsThem) {
   options_.first_backoff = options_.max_backoff = seconds(3600);
   RawServer dead([](RawSocket& socket) { socket.Close(); });
-  {
-    Pusher pusher(options_, &metrics_, &ledger_);
-    ASSERT_TRUE(pusher.SetBackends({{"main", dead.Url()}}).ok());
-    for (int i = 0; i < 30; ++i)
-      pusher.Push(Profile(i));
-    EXPECT_TRUE(WaitUntil([&] { return Dropped("QueueFull") == 20; }));
-    ExpectBalance(30, 0, 20, 10);
+  auto spool = Spool::Open({.max_bytes = 1 << 20});
+  Pusher pusher(options_, *std::move(spool), &metrics_, &ledger_);
+  ASSERT_TRUE(pusher.SetBackends({{"main", dead.Url()}}).ok());
+  for (int i = 0; i < 50; ++i) {
+    FinishedProfile profile = OldProfile(50 - i);
+    profile.pprof.resize(100'000);
+    pusher.Push(profile);
   }
-  ExpectBalance(30, 0, 30, 0);
-  EXPECT_EQ(Dropped("AgentStopped"), 10);
+  EXPECT_TRUE(WaitUntil([&] { return Dropped("QueueFull") >= 40; }));
+  const double full = Dropped("QueueFull");
+  ExpectBalance(50, 0, full, 50 - full);
+}
+
+TEST_F(PusherTest, AStopLosesWhatIsInMemoryAndKeepsWhatIsOnDisk) {
+  FakeBackend away([](int) { return HttpServerResponse{.status = 503}; });
+  options_.first_backoff = options_.max_backoff = seconds(3600);
+  {
+    Pusher pusher(options_, nullptr, &metrics_, &ledger_);
+    ASSERT_TRUE(pusher.SetBackends({{"main", away.Url()}}).ok());
+    pusher.Push(Profile(1));
+  }
+  ExpectBalance(1, 0, 1, 0);
+  EXPECT_EQ(Dropped("AgentStopped"), 1);
+  {
+    Pusher pusher(options_, OpenSpool(), &metrics_, &ledger_);
+    ASSERT_TRUE(pusher.SetBackends({{"main", away.Url()}}).ok());
+    pusher.Push(Profile(2));
+  }
+  EXPECT_EQ(Dropped("AgentStopped"), 1);
+  FakeBackend backend;
+  Pusher pusher(options_, OpenSpool(), &metrics_, &ledger_);
+  ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
+  ASSERT_TRUE(pusher.Drain(seconds(20)));
+  EXPECT_EQ(BodyOf(backend.Requests().at(0)), "pprof 2");
+  EXPECT_EQ(metrics_
+                .Counter("flamefleet_agent_profiles_recovered_total",
+                         "Profiles that an earlier agent left in the spool.")
+                .Value(),
+            1);
+}
+
+TEST_F(PusherTest, FreshProfilesOvertakeTheBacklogWhichComesAtItsRate) {
+  options_.backlog_per_second = 1;
+  FakeBackend backend;
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
+  ASSERT_TRUE(pusher.SetBackends({{.name = "main", .endpoint = backend.Url(), .hold = true}}).ok());
+  for (int i = 0; i < 20; ++i)
+    pusher.Push(OldProfile(20 - i));
+  FinishedProfile fresh = Profile(99);
+  fresh.time_ns = SystemClock().WallNanos();
+  pusher.Push(fresh);
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto backlogs = pusher.Backlogs();
+    return backlogs.contains("main") && backlogs.at("main").profiles == 21;
+  }));
+  ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
+  ASSERT_TRUE(WaitUntil([&] { return backend.Count() >= 3; }));
+  std::vector<std::string> bodies;
+  for (const auto& request : backend.Requests())
+    bodies.push_back(BodyOf(request));
+  EXPECT_THAT(std::vector(bodies.begin(), bodies.begin() + 2), ::testing::Contains("pprof 99"));
+  EXPECT_THAT(std::vector(bodies.begin(), bodies.begin() + 3), ::testing::Contains("pprof 20"));
+  EXPECT_LT(bodies.size(), 20U);
+}
+
+TEST_F(PusherTest, WhatIsOlderThanTheIngestionWindowIsDropped) {
+  FakeBackend backend;
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
+  ASSERT_TRUE(pusher
+                  .SetBackends({{.name = "main",
+                                 .endpoint = backend.Url(),
+                                 .ingestion_window_ns = 3600 * kNanosPerSecond}})
+                  .ok());
+  pusher.Push(OldProfile(0));
+  pusher.Push(OldProfile(3600));
+  ASSERT_TRUE(pusher.Drain(seconds(20)));
+  EXPECT_EQ(Dropped("Expired"), 1);
+  ExpectBalance(2, 1, 1, 0);
+}
+
+TEST_F(PusherTest, AHeldBackendKeepsItsProfilesUntilItsCredentialsAreKnown) {
+  FakeBackend backend;
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
+  ASSERT_TRUE(pusher.SetBackends({{.name = "main", .endpoint = backend.Url(), .hold = true}}).ok());
+  pusher.Push(Profile(1));
+  EXPECT_TRUE(WaitUntil([&] { return !ledger_.Reasons().empty(); }));
+  EXPECT_EQ(backend.Count(), 0U);
+  ASSERT_TRUE(
+      pusher.SetBackends({{.name = "main", .endpoint = backend.Url(), .authorization = "Bearer t"}})
+          .ok());
+  ASSERT_TRUE(pusher.Drain(seconds(20)));
+  EXPECT_EQ(backend.Requests().at(0).Header("authorization"), "Bearer t");
+}
+
+TEST_F(PusherTest, NewCredentialsAreTriedAtOnce) {
+  options_.first_backoff = options_.max_backoff = seconds(3600);
+  FakeBackend backend(
+      [](int number) { return HttpServerResponse{.status = number == 0 ? 401 : 200}; });
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
+  BackendConfig config = {.name = "main", .endpoint = backend.Url(), .authorization = "Bearer old"};
+  ASSERT_TRUE(pusher.SetBackends({config}).ok());
+  pusher.Push(Profile(1));
+  ASSERT_TRUE(WaitUntil([&] { return !ledger_.Reasons().empty(); }));
+  EXPECT_THAT(ledger_.Reasons().at(0), HasSubstr("BackendUnauthorized"));
+  config.authorization = "Bearer new";
+  ASSERT_TRUE(pusher.SetBackends({config}).ok());
+  ASSERT_TRUE(pusher.Drain(seconds(20)));
+  ExpectBalance(1, 1, 0, 0);
+}
+
+TEST_F(PusherTest, ACollectionWhoseBackendIsInTroubleHearsOfItAtOnce) {
+  options_.first_backoff = options_.max_backoff = seconds(3600);
+  FakeBackend away([](int) { return HttpServerResponse{.status = 503}; });
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
+  ASSERT_TRUE(pusher.SetBackends({{"main", away.Url()}}).ok());
+  pusher.Push(Profile(1));
+  ASSERT_TRUE(WaitUntil([&] { return ledger_.Reasons().size() == 1; }));
+  pusher.Push(Profile(2));  // nobody tries to send it
+  EXPECT_EQ(ledger_.Reasons().size(), 2U);
+  EXPECT_EQ(away.Count(), 1U);
 }
 
 TEST_F(PusherTest, AnUnknownBackendIsADropWithItsName) {
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   pusher.Push(Profile(1, "nowhere"));
   EXPECT_THAT(ledger_.Reasons().at(0), HasSubstr("NoBackend: backend 'nowhere'"));
   ExpectBalance(1, 0, 1, 0);
@@ -209,7 +342,7 @@ TEST_F(PusherTest, AnUnknownBackendIsADropWithItsName) {
 
 TEST_F(PusherTest, AnEndpointThatIsNoneIsNamedAndTheOthersWork) {
   FakeBackend backend;
-  Pusher pusher(options_, &metrics_, &ledger_);
+  Pusher pusher(options_, nullptr, &metrics_, &ledger_);
   const Status status = pusher.SetBackends({{"bad", "pyroscope:4040"}, {"main", backend.Url()}});
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(ErrorMessage(status), HasSubstr("backend bad"));

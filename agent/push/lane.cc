@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/push/lane.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/push/split_push.h"
+#include "base/log.h"
+#include "base/reasons.h"
+#include "base/thread.h"
+
+namespace flamefleet::agent {
+namespace {
+
+// Part of a back-off that is random.
+constexpr double kJitter = 0.5;
+// How long a sender leaves a spool alone that cannot be read.
+constexpr std::chrono::seconds kSpoolPause{5};
+// Profiles that are swept in one transaction.
+constexpr int kSweepBatch = 256;
+
+}  // namespace
+
+Lane::Lane(std::string name, const LaneOptions& options, Spool& spool, DeliveryLedger& ledger,
+           const Clock& clock, std::function<void()> settled)
+    : name_(std::move(name)),
+      options_(options),
+      spool_(spool),
+      ledger_(ledger),
+      clock_(clock),
+      settled_(std::move(settled)),
+      circuit_(options.first_backoff, options.max_backoff, kJitter),
+      backlog_(options.backlog_per_second) {
+  for (int i = 0; i < kSenders; ++i) {
+    senders_.push_back(
+        StartThread("ff-push-" + std::to_string(i),
+                    [this](const std::stop_token& stop) { SendUntilStopped(stop); }));
+  }
+}
+
+Lane::~Lane() {
+  for (std::jthread& sender : senders_)
+    sender.request_stop();
+  senders_.clear();
+}
+
+Status Lane::Configure(const BackendConfig& config) {
+  const MutexLock lock(&mutex_);
+  if (config == config_) return OkStatus();
+  config_ = config;
+  client_ = nullptr;
+  bytes_ = TokenBucket(config.bytes_per_second);
+  circuit_.Reset();
+  trouble_.reset();
+  Status status = OkStatus();
+  if (config.hold) {
+    trouble_ = {reasons::kBackendUnauthorized,
+                "the operator does not know the credentials of the backend yet"};
+  } else if (auto client = PushClient::Create(config, options_.push_timeout); client.ok()) {
+    client_ = *std::move(client);
+  } else {
+    status = Annotate(client.status(), "backend " + config.name);
+    trouble_ = {reasons::kBackendUnreachable, ErrorMessage(client.status())};
+  }
+  ++wakes_;
+  changed_.SignalAll();
+  return status;
+}
+
+void Lane::Wake() {
+  const MutexLock lock(&mutex_);
+  ++wakes_;
+  changed_.SignalAll();
+}
+
+std::optional<Lane::Trouble> Lane::trouble() const {
+  const MutexLock lock(&mutex_);
+  return trouble_;
+}
+
+void Lane::Sweep() {
+  int64_t window_ns = 0;
+  {
+    const MutexLock lock(&mutex_);
+    window_ns = config_.ingestion_window_ns;
+  }
+  if (window_ns == 0) return;
+  const auto old = spool_.RemoveOlder(name_, clock_.WallNanos() - window_ns, kSweepBatch);
+  if (!old.ok() || old->empty()) return;
+  ledger_.Dropped(*old, reasons::kExpired, "it waited longer than the backend's ingestion window");
+  settled_();
+}
+
+void Lane::SendUntilStopped(const std::stop_token& stop) {
+  while (std::optional<Job> job = NextJob(stop))
+    Send(*std::move(job), stop);
+}
+
+// The earliest time at which something may be taken.
+SteadyTime Lane::MayTake(SteadyTime now) const {
+  if (client_ == nullptr) return SteadyTime::max();
+  const SteadyTime next = std::max(circuit_.NextSend(under_way_), bytes_.NextTake());
+  return std::max(next, now);
+}
+
+// The fresh ones first. `next`: when to look again if there is nothing.
+Result<std::optional<SpooledProfile>> Lane::Take(SteadyTime now, SteadyTime* next) {
+  *next = SteadyTime::max();
+  FF_ASSIGN_OR_RETURN(auto fresh, spool_.TakeNewest(name_, clock_.WallNanos() - options_.fresh_ns));
+  if (fresh) return fresh;
+  if (backlog_.NextTake() > now) {
+    *next = backlog_.NextTake();
+    return std::optional<SpooledProfile>();
+  }
+  FF_ASSIGN_OR_RETURN(auto old, spool_.TakeOldest(name_));
+  if (old) backlog_.Take(now, 1);
+  return old;
+}
+
+std::optional<Lane::Job> Lane::NextJob(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] { Wake(); });
+  const MutexLock lock(&mutex_);
+  while (!stop.stop_requested()) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    SteadyTime next = MayTake(now);
+    if (next <= now) {
+      Result<std::optional<SpooledProfile>> taken = Take(now, &next);
+      if (taken.ok() && *taken) {
+        bytes_.Take(now, (*taken)->raw_bytes);
+        ++under_way_;
+        return Job{**std::move(taken), client_, now};
+      }
+      if (!taken.ok()) next = now + kSpoolPause;  // the writer says so in the log
+    }
+    if (next == SteadyTime::max()) {
+      changed_.Wait(&mutex_);
+    } else {
+      WaitFor(changed_, mutex_, next - now);
+    }
+  }
+  return std::nullopt;
+}
+
+void Lane::Send(Job job, const std::stop_token& stop) {
+  int64_t window_ns = 0;
+  int64_t max_bytes = 0;
+  {
+    const MutexLock lock(&mutex_);
+    window_ns = config_.ingestion_window_ns;
+    max_bytes = config_.max_profile_bytes;
+  }
+  Outcome outcome;
+  if (window_ns != 0 && job.profile.time_ns < clock_.WallNanos() - window_ns) {
+    outcome = {.kind = Outcome::Kind::kDrop,
+               .reason = reasons::kExpired,
+               .message = "it waited longer than the backend's ingestion window"};
+  } else if (max_bytes != 0 && job.profile.raw_bytes > max_bytes) {
+    outcome = {.kind = Outcome::Kind::kSplit,
+               .reason = reasons::kProfileTooLarge,
+               .message = "it is larger than the backend's maxProfileSize"};
+  } else {
+    const auto answer = job.client->Send(job.profile.body, stop);
+    ledger_.Answered(std::chrono::steady_clock::now() - job.begun);
+    if (stop.stop_requested() && !answer.ok()) {
+      spool_.Release(job.profile).IgnoreError();
+      return;
+    }
+    outcome = JudgeAnswer(answer, {job.profile.errors, job.profile.raw_bytes});
+    NoteAnswer(job, outcome);
+  }
+  if (outcome.may_be_profile) ++job.profile.errors;
+  Settle(job, outcome);
+  const MutexLock lock(&mutex_);
+  --under_way_;
+  changed_.SignalAll();
+}
+
+void Lane::Settle(const Job& job, const Outcome& outcome) {
+  const SpooledProfile& profile = job.profile;
+  switch (outcome.kind) {
+    case Outcome::Kind::kRetry:
+      spool_.Release(profile).IgnoreError();  // without its count at worst
+      ledger_.Retried();
+      ledger_.Delayed(profile.collection, outcome.reason, outcome.message);
+      return;
+    case Outcome::Kind::kSplit:
+      Split(profile, outcome);
+      return;
+    case Outcome::Kind::kDrop:
+      Drop(profile, outcome.reason, outcome.message);
+      return;
+    case Outcome::Kind::kDelivered:
+      spool_.Remove(profile).IgnoreError();  // at worst it is sent again after a restart
+      ledger_.Delivered(profile);
+      settled_();
+      return;
+  }
+}
+
+void Lane::Split(const SpooledProfile& profile, const Outcome& outcome) {
+  auto parts = SplitPush(profile);
+  if (!parts.ok()) {
+    Drop(profile, reasons::kProfileTooLarge, outcome.message + "; " + ErrorMessage(parts.status()));
+    return;
+  }
+  const Status replaced = spool_.Replace(profile, *parts);
+  if (replaced.ok()) {
+    ledger_.Split(parts->size());
+    settled_();
+  } else {
+    spool_.Release(profile).IgnoreError();
+  }
+}
+
+void Lane::Drop(const SpooledProfile& profile, std::string_view reason,
+                const std::string& message) {
+  spool_.Remove(profile).IgnoreError();
+  ledger_.Dropped(profile, reason, message);
+  settled_();
+}
+
+// What the answer says of the backend.
+void Lane::NoteAnswer(const Job& job, const Outcome& outcome) {
+  const MutexLock lock(&mutex_);
+  if (client_ != job.client) return;  // of the settings before
+  if (!outcome.back_off) {
+    trouble_.reset();
+    if (circuit_.Succeed()) {
+      Log(LogLevel::kInfo, "backend takes profiles again", {{"backend", name_}});
+    }
+    return;
+  }
+  trouble_ = {outcome.reason, outcome.message};
+  if (circuit_.Fail(job.begun, std::chrono::steady_clock::now(), outcome.retry_after)) {
+    Log(LogLevel::kWarn, "backend does not take profiles, will try again",
+        {{"backend", name_}, {"endpoint", config_.endpoint}, {"error", outcome.message}});
+  }
+}
+
+}  // namespace flamefleet::agent
