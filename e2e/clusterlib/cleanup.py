@@ -20,6 +20,7 @@ _GRACE_SECONDS = {"kubelet": 10, "containerd": 10}  # others keep nothing worth 
 _KUBELET_LOG_LINKS = Path("/var/log/containers")
 _KUBELET_DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 _CNI_RESULTS = Path("/var/lib/cni/results")
+_AGENT_SPOOLS = Path("/var/lib/flamefleet")
 
 
 def destroy(state):
@@ -94,6 +95,8 @@ def _remove_files_outside(state):
     for sandbox in state.glob("*/containerd-root/io.containerd.grpc.v1.cri/sandboxes/*"):
         for result in _CNI_RESULTS.glob(f"*-{sandbox.name}-*"):
             result.unlink()
+    for spool in _AGENT_SPOOLS.glob("node-*"):
+        shutil.rmtree(spool, ignore_errors=True)
     for name in ("kubelet.sock", "DEPRECATION"):
         (_KUBELET_DEVICE_PLUGINS / name).unlink(missing_ok=True)
     for folder in (_KUBELET_LOG_LINKS, _KUBELET_DEVICE_PLUGINS, _KUBELET_DEVICE_PLUGINS.parent, _CNI_RESULTS,

@@ -20,6 +20,10 @@ constexpr std::string_view kCapabilities[] = {
     "SYSLOG",              // addresses in /proc/kallsyms
 };
 
+// On the node as in the agent's container.
+constexpr const char* kSpoolFolder = "/var/lib/flamefleet";
+constexpr std::string_view kSpoolSize = "1Gi";
+
 json FieldFromPod(std::string_view name, std::string_view path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
 }
@@ -45,7 +49,11 @@ json Container(const api::AgentPool& pool, const ObjectSettings& settings) {
       {"command", {"/usr/bin/flamefleet-agent"}},
       {"args",
        {"run", "--operator=" + OperatorAddress(settings.ns),
-        "--listen=:" + std::to_string(kAgentHttpPort)}},
+        "--listen=:" + std::to_string(kAgentHttpPort),
+        // By node: test clusters have several on one host. Kubernetes fills in the variable.
+        std::string("--spool=") + kSpoolFolder + "/$(FLAMEFLEET_NODE)",
+        "--spool-size=" + std::string(kSpoolSize)}},
+      {"volumeMounts", {{{"name", "spool"}, {"mountPath", kSpoolFolder}}}},
       {"env",
        {FieldFromPod("FLAMEFLEET_NODE", "spec.nodeName"),
         FieldFromPod("FLAMEFLEET_POD", "metadata.name"),
@@ -77,7 +85,10 @@ json AgentDaemonSet(const api::AgentPool& pool, const ObjectSettings& settings) 
               {"terminationGracePeriodSeconds", 15},
               {"securityContext", {{"seccompProfile", {{"type", "RuntimeDefault"}}}}},
               {"tolerations", Tolerations(pool.spec.tolerations)},
-              {"containers", json::array({Container(pool, settings)})}};
+              {"containers", json::array({Container(pool, settings)})},
+              {"volumes",
+               {{{"name", "spool"},
+                 {"hostPath", {{"path", kSpoolFolder}, {"type", "DirectoryOrCreate"}}}}}}};
   if (!pool.spec.node_selector.empty()) pod["nodeSelector"] = pool.spec.node_selector;
   return {{"apiVersion", "apps/v1"},
           {"kind", "DaemonSet"},
