@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const UniqueFd fd(::memfd_create("elf", MFD_CLOEXEC));
   FF_CHECK(::write(fd.get(), data, size) == static_cast<ssize_t>(size));
   const int files[] = {fd.get(), fd.get()};
-  for (const size_t count : {1, 2}) {
+  for (const size_t count : {size_t{1}, size_t{2}}) {
     const Result<std::string> answer = AnswerSymbols(std::span(files).first(count), "");
     if (!answer.ok()) continue;
     // What our own parser writes, the agent takes.

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const UniqueFd fd(::memfd_create("map", MFD_CLOEXEC));
   FF_CHECK(::write(fd.get(), data, size) == static_cast<ssize_t>(size));
   const int files[] = {fd.get()};
-  for (const uint64_t begins_inside : {0, 1}) {
+  for (const uint64_t begins_inside : {uint64_t{0}, uint64_t{1}}) {
     ByteWriter arguments;
     arguments.Fixed(uint64_t{0});
     arguments.Fixed(kMaxPerfMapChunkBytes);
