@@ -7,9 +7,12 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "operator/channel_keys.h"
 #include "operator/control/control_server.h"
 #include "operator/controllers.h"
 #include "operator/own_image.h"
+#include "operator/plan/names.h"
+#include "operator/security/token_reviewer.h"
 #include "operator/triggers.h"
 
 namespace flamefleet {
@@ -17,6 +20,8 @@ namespace {
 
 // How often the start looks whether the caches are filled.
 constexpr std::chrono::milliseconds kSyncInterval{50};
+// Of a check of a token: an agent waits for it, and tries again.
+constexpr std::chrono::seconds kReviewTimeout{5};
 
 }  // namespace
 
@@ -119,8 +124,28 @@ Status Operator::Impl::Run(const std::stop_token& stop) {
 
 Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
                              const std::stop_token& term_over) {
-  control::ControlServer agents(clock_, metrics_,
-                                [this](const std::string& node) { triggers_.OnReport(node); });
+  RestClientOptions for_reviews;
+  for_reviews.timeout = kReviewTimeout;
+  for_reviews.max_tries = 1;
+  FF_ASSIGN_OR_RETURN(const std::unique_ptr<RestClient> reviews,
+                      RestClient::Create(options_.client, clock_, metrics_, for_reviews));
+  security::TokenReviewer reviewer(
+      "system:serviceaccount:" + options_.ns + ":" + plan::kAgentServiceAccount, clock_, metrics_,
+      [&](const std::string& body, const std::stop_token& done) {
+        return reviews->CreateObject(kTokenReviews, "", "", body, done);
+      },
+      [this](const std::string& name, const std::string& uid) {
+        const auto pod = cache_.pods.Get({options_.ns, name});
+        return pod != nullptr && pod->meta.uid == uid ? pod->node : std::string();
+      });
+  control::ControlServer agents(
+      clock_, metrics_,
+      [&](const std::string& token, const std::stop_token& done) {
+        return reviewer.Check(token, done);
+      },
+      [this](const std::string& node) { triggers_.OnReport(node); });
+  ChannelKeys keys({*client_, clock_, options_.ns, plan::OperatorNames(options_.ns)}, agents,
+                   metrics_);
   Applier applier(*client_, metrics_);
   StatusWriter status(*client_, clock_, metrics_);
   EventRecorder events(*client_, clock_, metrics_, options_.lease.identity);
@@ -138,6 +163,7 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
     pools.Configure(*pool);
   for (const std::string& node : cache_.pods.Nodes())
     nodes.Assign(node);
+  if (const Status begun = keys.Begin(term_over); !begun.ok()) return OkStatus();  // stopped
   FF_RETURN_IF_ERROR(agents.Listen(options_.agents_listen));
 
   Worker worker(queue_, clock_, metrics_);

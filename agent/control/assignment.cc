@@ -101,6 +101,15 @@ Status Assignment::Apply(const proto::OperatorMessage& message) {
   return OkStatus();
 }
 
+proto::Snapshot Assignment::ToSnapshot() const {
+  proto::Snapshot snapshot;
+  snapshot.set_version(version_);
+  *snapshot.mutable_config() = config_;
+  for (const auto& [uid, pod] : pods_)
+    *snapshot.add_pods() = pod;
+  return snapshot;
+}
+
 Work Assignment::BuildWork(milliseconds window) const {
   Work work = {.frequency_hz = config_.sampling_frequency_hz()};
   for (const proto::Backend& backend : config_.backends()) {

@@ -38,6 +38,9 @@ class Assignment {
   // Of the last message; what is acknowledged.
   uint64_t version() const { return version_; }
 
+  // All of it in one message.
+  fleet::v1alpha1::Snapshot ToSnapshot() const;
+
   // `window`: how often a sampled container gives a profile.
   Work BuildWork(std::chrono::milliseconds window) const;
 

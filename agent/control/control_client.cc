@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/backoff.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "proto/fleet/control.grpc.pb.h"
@@ -21,31 +22,54 @@ using Stream = grpc::ClientReaderWriter<proto::AgentMessage, proto::OperatorMess
 constexpr std::chrono::seconds kReportInterval{5};
 // Changes this close together go into one report.
 constexpr std::chrono::milliseconds kReportPause{300};
-constexpr std::chrono::milliseconds kFirstBackoff{500};
-constexpr std::chrono::seconds kMaxBackoff{15};
-constexpr double kJitter = 0.5;
+// Thousands of agents lose the same operator at the same moment: the first wait is 1 to 5 s, the
+// longest 5 to 25 s.
+constexpr std::chrono::seconds kFirstBackoff{1};
+constexpr std::chrono::seconds kMaxBackoff{5};
+constexpr double kJitter = 4.0;
 // A connection whose other end vanished is noticed after the sum of both.
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 // An assignment of 500 pods is about 1 MiB.
 constexpr int kMaxMessageBytes = 16 << 20;
 
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+constexpr size_t kMaxTokenBytes = 16 << 10;
+constexpr size_t kMaxTrustBytes = 256 << 10;
+
+// The kubelet replaces both files while we run: they are read each time that they are used.
+Result<std::string> ReadToken(const std::string& file) {
+  FF_ASSIGN_OR_RETURN(std::string token, ReadFile(file, kMaxTokenBytes));
+  while (!token.empty() && token.back() <= ' ')
+    token.pop_back();
+  if (token.empty()) return InvalidArgumentError("read the token " + file + ": it is empty");
+  return token;
+}
+
+// A channel of its own for each connection: it trusts what the file says by then.
+Result<std::shared_ptr<grpc::Channel>> OpenChannel(const ControlOptions& options) {
+  FF_ASSIGN_OR_RETURN(const std::string trusted, ReadFile(options.trust_file, kMaxTrustBytes));
+  // gRPC would trust every public authority instead.
+  if (trusted.empty()) return InvalidArgumentError("read " + options.trust_file + ": it is empty");
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = trusted;
   grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // Ours decides when to try again.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(options.operator_address, grpc::SslCredentials(tls), arguments);
 }
 
 // One stream, from Hello to its end. Writes come from two threads.
 class Session {
  public:
-  Session(proto::FleetControl::Stub* stub, const std::stop_token& stop)
-      : on_stop_(stop, [this] { context_.TryCancel(); }), stream_(stub->Connect(&context_)) {}
+  Session(const std::shared_ptr<grpc::Channel>& channel, const std::string& token,
+          const std::stop_token& stop)
+      : on_stop_(stop, [this] { context_.TryCancel(); }),
+        stub_(proto::FleetControl::NewStub(channel)) {
+    context_.AddMetadata("authorization", "Bearer " + token);
+    stream_ = stub_->Connect(&context_);
+  }
 
   bool Write(const proto::AgentMessage& message) {
     const std::lock_guard lock(write_mutex_);
@@ -59,6 +83,7 @@ class Session {
  private:
   grpc::ClientContext context_;
   std::stop_callback<std::function<void()>> on_stop_;
+  std::unique_ptr<proto::FleetControl::Stub> stub_;
   std::unique_ptr<Stream> stream_;
   std::mutex write_mutex_;
 };
@@ -77,15 +102,15 @@ class ControlClient::Impl {
                                   "1 while the operator's stream is up.")),
         reconnects_(metrics->Counter("flamefleet_agent_control_disconnects_total",
                                      "Streams to the operator that ended.")),
-        stub_(proto::FleetControl::NewStub(OpenChannel(options_.operator_address))),
         thread_(StartThread("ff-control", [this](const std::stop_token& stop) { Run(stop); })) {}
 
  private:
   void Run(const std::stop_token& stop);
   // Until the stream ends; true if something was taken into force.
   bool RunSession(const std::stop_token& stop, std::string* why_ended);
+  bool RunStream(Session& session, const std::string& token, std::string* why_ended);
   bool ReadMessages(Session& session, std::string* why_ended);
-  void ReportUntilStopped(Session& session, const std::stop_token& stop);
+  void ReportUntilStopped(Session& session, std::string token, const std::stop_token& stop);
 
   const ControlOptions options_;
   CollectionHealthBook* const health_;
@@ -93,7 +118,6 @@ class ControlClient::Impl {
   const MakeReport report_;
   GaugeMetric connected_;
   CounterMetric reconnects_;
-  const std::unique_ptr<proto::FleetControl::Stub> stub_;
   std::jthread thread_;  // last: joined first
 };
 
@@ -118,7 +142,18 @@ void ControlClient::Impl::Run(const std::stop_token& stop) {
 }
 
 bool ControlClient::Impl::RunSession(const std::stop_token& stop, std::string* why_ended) {
-  Session session(stub_.get(), stop);
+  const Result<std::string> token = ReadToken(options_.token_file);
+  const auto channel = token.ok() ? OpenChannel(options_) : token.status();
+  if (!channel.ok()) {
+    *why_ended = ErrorMessage(channel.status());
+    return false;
+  }
+  Session session(*channel, *token, stop);
+  return RunStream(session, *token, why_ended);
+}
+
+bool ControlClient::Impl::RunStream(Session& session, const std::string& token,
+                                    std::string* why_ended) {
   proto::AgentMessage hello;
   hello.mutable_hello()->set_node(options_.node);
   hello.mutable_hello()->set_pool(options_.pool);
@@ -129,8 +164,7 @@ bool ControlClient::Impl::RunSession(const std::stop_token& stop, std::string* w
   bool any = false;
   {
     const std::jthread reporter = StartThread(
-        "ff-report",
-        [this, &session](const std::stop_token& end) { ReportUntilStopped(session, end); });
+        "ff-report", [&](const std::stop_token& end) { ReportUntilStopped(session, token, end); });
     any = ReadMessages(session, why_ended);
     session.Cancel();
   }
@@ -163,8 +197,17 @@ bool ControlClient::Impl::ReadMessages(Session& session, std::string* why_ended)
   return any;
 }
 
-void ControlClient::Impl::ReportUntilStopped(Session& session, const std::stop_token& stop) {
+void ControlClient::Impl::ReportUntilStopped(Session& session, std::string token,
+                                             const std::stop_token& stop) {
   while (!stop.stop_requested()) {
+    // A token that cannot be read now is missed when the operator ends the stream, not earlier.
+    Result<std::string> newer = ReadToken(options_.token_file);
+    if (newer.ok() && *newer != token) {
+      token = *std::move(newer);
+      proto::AgentMessage renewal;
+      renewal.mutable_renewal()->set_token(token);
+      if (!session.Write(renewal)) return;
+    }
     proto::AgentMessage message;
     *message.mutable_report() = report_();
     if (!session.Write(message)) return;

@@ -5,6 +5,10 @@
 // soon after it changed and at least every kReportInterval. When the stream ends it connects again
 // after a back-off; what was in force stays in force meanwhile.
 //
+// TLS only: it trusts the authorities of `trust_file` and shows the service-account token of
+// `token_file`. Both are replaced by the kubelet; they are read for each connection, and a newer
+// token is sent on the open stream.
+//
 // Thread: Create and the destructor from one thread. It owns "ff-control" (connects, reads, calls
 //         `apply`) and, while connected, "ff-report" (calls `report`).
 // Bounds: messages of kMaxMessageBytes; nothing is queued.
@@ -27,6 +31,8 @@ struct ControlOptions {
   std::string node;
   std::string pool;
   std::string pod_name;
+  std::string trust_file;  // PEM certificates
+  std::string token_file;
 };
 
 class ControlClient {

@@ -38,9 +38,17 @@ Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& opt
   agent->StartSampling(options.proc_root);
   FF_ASSIGN_OR_RETURN(agent->http_, ServeEndpoints(options.listen, &agent->metrics_,
                                                    [self] { return self->Ready(); }));
+  if (!options.state_dir.empty()) {
+    agent->saved_.emplace(options.state_dir, options.control.node);
+    agent->ResumeSavedAssignment();
+  }
   agent->control_ = std::make_unique<ControlClient>(
       options.control, &agent->health_, &agent->metrics_,
-      [self](const fleet::v1alpha1::OperatorMessage& message) { return self->Apply(message); },
+      [self](const fleet::v1alpha1::OperatorMessage& message) {
+        FF_RETURN_IF_ERROR(self->Apply(message));
+        self->SaveAssignment();
+        return OkStatus();
+      },
       [self] { return self->Report(); });
   return agent;
 }
@@ -69,6 +77,31 @@ void NodeAgent::StartSampling(const std::string& proc_root) {
         {{"error", problem}});
   }
   health_.SetSamplingUnavailable(problems_.empty() ? "unknown cause" : problems_.front());
+}
+
+void NodeAgent::ResumeSavedAssignment() {
+  Result<fleet::v1alpha1::Snapshot> saved = saved_->Load();
+  if (saved.ok()) {
+    fleet::v1alpha1::OperatorMessage message;
+    *message.mutable_snapshot() = *std::move(saved);
+    const Status applied = Apply(message);
+    if (!applied.ok()) {
+      Log(LogLevel::kWarn, "saved assignment not in force", {{"error", applied}});
+      return;
+    }
+    Log(LogLevel::kInfo, "saved assignment in force until the operator answers", {});
+  } else if (saved.status().code() != StatusCode::kNotFound) {
+    Log(LogLevel::kWarn, "saved assignment not used", {{"error", saved.status()}});
+  }
+}
+
+void NodeAgent::SaveAssignment() {
+  if (!saved_) return;
+  const Status kept = saved_->Save(assignment_.ToSnapshot());
+  if (!kept.ok()) {
+    Log(LogLevel::kWarn, "assignment not saved, a restart without the operator would lose it",
+        {{"error", kept}});
+  }
 }
 
 Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {

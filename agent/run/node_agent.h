@@ -13,10 +13,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/control/assignment.h"
+#include "agent/control/assignment_file.h"
 #include "agent/control/control_client.h"
 #include "agent/health/collection_health.h"
 #include "agent/health/http_endpoints.h"
@@ -31,6 +33,7 @@ struct NodeAgentOptions {
   ControlOptions control;
   std::string listen = ":9090";
   std::string proc_root = "/proc";
+  std::string state_dir;  // where the assignment is kept; empty: nowhere
 };
 
 class NodeAgent {
@@ -48,6 +51,8 @@ class NodeAgent {
   explicit NodeAgent(std::unique_ptr<Spool> spool);
 
   void StartSampling(const std::string& proc_root);
+  void ResumeSavedAssignment();
+  void SaveAssignment();
   Status Apply(const fleet::v1alpha1::OperatorMessage& message);
   fleet::v1alpha1::Report Report();
   Status Ready() const;
@@ -61,8 +66,9 @@ class NodeAgent {
   std::vector<std::string> problems_;      // why; constant after StartSampling
   std::unique_ptr<HttpServer> http_;
 
-  Assignment assignment_;      // control thread only
-  uint32_t frequency_hz_ = 0;  // in force; control thread only
+  std::optional<AssignmentFile> saved_;  // none: it is not kept; constant after Create
+  Assignment assignment_;                // control thread only, once that runs
+  uint32_t frequency_hz_ = 0;            // in force; control thread only
   std::atomic<bool> sampling_wanted_ = false;
 
   std::unique_ptr<ControlClient> control_;

@@ -22,6 +22,9 @@ Status CheckOptions(const NodeAgentOptions& options) {
   if (options.control.node.empty()) {
     return InvalidArgumentError("--node is missing: the name of this node");
   }
+  if (options.control.node.find('/') != std::string::npos) {
+    return InvalidArgumentError("--node " + options.control.node + ": not the name of a node");
+  }
   return OkStatus();
 }
 
@@ -68,6 +71,8 @@ int RunCommand(int count, const char* const* arguments) {
   const std::string command = "flamefleet-agent run";
   NodeAgentOptions options;
   SpoolOptions spool_options;
+  options.control.trust_file = "/var/run/flamefleet/operator/ca.crt";
+  options.control.token_file = "/var/run/flamefleet/operator/token";
   std::string log_level = "info";
   std::string spool_size = "16Mi";
   Flags flags(command + " --operator HOST:PORT --node NAME [flags]",
@@ -80,6 +85,12 @@ int RunCommand(int count, const char* const* arguments) {
              "FLAMEFLEET_POOL");
   flags.Text("pod", "NAME", "name of this agent's pod", &options.control.pod_name,
              "FLAMEFLEET_POD");
+  flags.Text("operator-trust", "FILE", "PEM certificates of the operator's authority",
+             &options.control.trust_file);
+  flags.Text("operator-token", "FILE", "service-account token for the operator",
+             &options.control.token_file);
+  flags.Text("state", "DIR", "where the assignment is kept for a restart; default: nowhere",
+             &options.state_dir);
   flags.Text("listen", "ADDRESS", "where /metrics, /healthz and /readyz are served",
              &options.listen);
   flags.Text("proc", "DIR", "the host's proc file system", &options.proc_root);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "operator/control/outbox.h"
+#include "operator/security/admission.h"
 #include "proto/fleet/control.grpc.pb.h"
 
 namespace flamefleet::control {
@@ -32,7 +33,8 @@ class AgentStream final : public grpc::ServerBidiReactor<pb::AgentMessage, pb::O
         AgentStream& stream) = 0;  // the last call; the stream may be destroyed in it
   };
 
-  explicit AgentStream(Owner& owner) : owner_(owner) {}
+  AgentStream(Owner& owner, std::string peer_address, int64_t opened_at_ns)
+      : peer(std::move(peer_address)), opened_ns(opened_at_ns), owner_(owner) {}
   void Begin() { StartRead(&in_); }
 
   void OnReadDone(bool ok) override {
@@ -43,16 +45,23 @@ class AgentStream final : public grpc::ServerBidiReactor<pb::AgentMessage, pb::O
     owner_.OnMessage(*this, in_);
     StartRead(&in_);  // fails at once when the owner has ended the stream
   }
+  void OnCancel() override { owner_.OnReadEnd(*this); }  // also before the first read
   void OnWriteDone(bool ok) override { owner_.OnWritten(*this, ok); }
   void OnDone() override { owner_.OnGone(*this); }
 
+  const std::string peer;
+  const int64_t opened_ns;  // monotonic
+
   // Guarded by the owner's mutex.
-  std::string node;  // empty before Hello
+  bool checking = true;              // a token of it is being checked
+  security::AgentIdentity identity;  // of the token; node is empty before it was admitted
+  std::string node;                  // empty before Hello
   std::string pool;
   Outbox outbox;
   pb::OperatorMessage out;  // being written while `writing`
   bool writing = false;
-  bool ended = false;  // Finish was called, or will be once the write is done
+  bool beginning = false;  // Begin is being called
+  bool ended = false;      // Finish was called, or will be once neither of the two is true
   grpc::Status end_status;
 
  private:

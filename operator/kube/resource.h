@@ -19,6 +19,10 @@ inline constexpr Resource kPods{"Pod", "v1", "pods"};
 inline constexpr Resource kServices{"Service", "v1", "services"};
 inline constexpr Resource kDaemonSets{"DaemonSet", "apps/v1", "daemonsets"};
 inline constexpr Resource kDeployments{"Deployment", "apps/v1", "deployments"};
+inline constexpr Resource kSecrets{"Secret", "v1", "secrets"};
+inline constexpr Resource kConfigMaps{"ConfigMap", "v1", "configmaps"};
+inline constexpr Resource kTokenReviews{"TokenReview", "authentication.k8s.io/v1", "tokenreviews",
+                                        /*namespaced=*/false};
 inline constexpr Resource kLeases{"Lease", "coordination.k8s.io/v1", "leases"};
 inline constexpr Resource kEvents{"Event", "events.k8s.io/v1", "events"};
 inline constexpr Resource kProfilingTargets{"ProfilingTarget", "flamefleet.dev/v1alpha1",

@@ -23,6 +23,11 @@ constexpr std::string_view kCapabilities[] = {
 // On the node as in the agent's container.
 constexpr const char* kSpoolFolder = "/var/lib/flamefleet";
 constexpr std::string_view kSpoolSize = "1Gi";
+// Where the agent expects what it needs to talk to the operator, and keeps its assignment.
+constexpr std::string_view kOperatorDir = "/var/run/flamefleet/operator";
+constexpr std::string_view kStateDir = "/var/run/flamefleet/state";
+// The kubelet makes a new token when a fifth of its life is left.
+constexpr int kTokenSeconds = 3600;
 
 json FieldFromPod(std::string_view name, std::string_view path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
@@ -48,12 +53,11 @@ json Container(const api::AgentPool& pool, const ObjectSettings& settings) {
       {"image", pool.spec.image.empty() ? settings.image : pool.spec.image},
       {"command", {"/usr/bin/flamefleet-agent"}},
       {"args",
-       {"run", "--operator=" + OperatorAddress(settings.ns),
+       {"run", "--operator=" + OperatorAddress(settings.ns), "--state=" + std::string(kStateDir),
         "--listen=:" + std::to_string(kAgentHttpPort),
         // By node: test clusters have several on one host. Kubernetes fills in the variable.
         std::string("--spool=") + kSpoolFolder + "/$(FLAMEFLEET_NODE)",
         "--spool-size=" + std::string(kSpoolSize)}},
-      {"volumeMounts", {{{"name", "spool"}, {"mountPath", kSpoolFolder}}}},
       {"env",
        {FieldFromPod("FLAMEFLEET_NODE", "spec.nodeName"),
         FieldFromPod("FLAMEFLEET_POD", "metadata.name"),
@@ -62,6 +66,10 @@ json Container(const api::AgentPool& pool, const ObjectSettings& settings) {
       {"livenessProbe", HttpProbe("/healthz", /*period_seconds=*/20, /*failures=*/3)},
       {"readinessProbe", HttpProbe("/readyz", /*period_seconds=*/5, /*failures=*/3)},
       {"resources", ResourcesJson(pool.spec.resources)},
+      {"volumeMounts",
+       {{{"name", "operator"}, {"mountPath", kOperatorDir}, {"readOnly", true}},
+        {{"name", "state"}, {"mountPath", kStateDir}},
+        {{"name", "spool"}, {"mountPath", kSpoolFolder}}}},
       {"securityContext",
        {{"runAsUser", 0},
         {"allowPrivilegeEscalation", false},
@@ -75,20 +83,36 @@ json Container(const api::AgentPool& pool, const ObjectSettings& settings) {
   return container;
 }
 
+// The token is good for the operator only: the API server takes it for nothing.
+json Volumes() {
+  return {
+      {{"name", "operator"},
+       {"projected",
+        {{"sources",
+          {{{"serviceAccountToken",
+             {{"audience", kTokenAudience},
+              {"expirationSeconds", kTokenSeconds},
+              {"path", "token"}}}},
+           {{"configMap",
+             {{"name", kTrustConfigMap},
+              {"items", {{{"key", kTrustKey}, {"path", "ca.crt"}}}}}}}}}}}},
+      // It outlives the container, not the pod: nothing is left on a node.
+      {{"name", "state"}, {"emptyDir", json::object()}},
+      {{"name", "spool"}, {"hostPath", {{"path", kSpoolFolder}, {"type", "DirectoryOrCreate"}}}}};
+}
+
 }  // namespace
 
 json AgentDaemonSet(const api::AgentPool& pool, const ObjectSettings& settings) {
   const json labels = SelectorLabels("agent", api::kPoolLabel, pool.meta.name);
-  json pod = {{"serviceAccountName", "flamefleet-agent"},
+  json pod = {{"serviceAccountName", kAgentServiceAccount},
               {"automountServiceAccountToken", false},
               {"hostPID", true},
               {"terminationGracePeriodSeconds", 15},
               {"securityContext", {{"seccompProfile", {{"type", "RuntimeDefault"}}}}},
               {"tolerations", Tolerations(pool.spec.tolerations)},
               {"containers", json::array({Container(pool, settings)})},
-              {"volumes",
-               {{{"name", "spool"},
-                 {"hostPath", {{"path", kSpoolFolder}, {"type", "DirectoryOrCreate"}}}}}}};
+              {"volumes", Volumes()}};
   if (!pool.spec.node_selector.empty()) pod["nodeSelector"] = pool.spec.node_selector;
   return {{"apiVersion", "apps/v1"},
           {"kind", "DaemonSet"},

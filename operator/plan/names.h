@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace flamefleet::plan {
 
@@ -28,5 +29,22 @@ inline std::string StoreEndpoint(const std::string& backend, const std::string& 
 inline std::string OperatorAddress(const std::string& ns) {
   return "flamefleet-operator." + ns + ".svc:" + std::to_string(kOperatorAgentsPort);
 }
+
+// What agents call the operator; its certificate is for these.
+inline std::vector<std::string> OperatorNames(const std::string& ns) {
+  const std::string name = "flamefleet-operator." + ns;
+  return {name + ".svc", name + ".svc.cluster.local", name};
+}
+
+// The account of the agents; no role names it.
+inline constexpr const char* kAgentServiceAccount = "flamefleet-agent";
+
+// The audience of the agents' tokens: one made for something else opens nothing at the operator,
+// and one of theirs opens nothing elsewhere.
+inline constexpr const char* kTokenAudience = "flamefleet-operator";
+
+// The ConfigMap with the authorities that agents trust, and its key.
+inline constexpr const char* kTrustConfigMap = "flamefleet-operator-trust";
+inline constexpr const char* kTrustKey = "ca.crt";
 
 }  // namespace flamefleet::plan

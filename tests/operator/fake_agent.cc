@@ -17,13 +17,21 @@ namespace {
 
 constexpr std::chrono::milliseconds kReconnectInterval{50};
 
+std::shared_ptr<grpc::Channel> OpenChannel(const FakeAgent::Access& access) {
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = access.trusted;
+  grpc::ChannelArguments arguments;
+  arguments.SetSslTargetNameOverride(access.name);
+  return grpc::CreateCustomChannel(access.address, grpc::SslCredentials(tls), arguments);
+}
+
 }  // namespace
 
-FakeAgent::FakeAgent(const std::string& address, std::string node, std::string pool)
-    : node_(std::move(node)),
+FakeAgent::FakeAgent(const Access& access, std::string node, std::string pool)
+    : token_(access.token),
+      node_(std::move(node)),
       pool_(std::move(pool)),
-      stub_(fleet::v1alpha1::FleetControl::NewStub(
-          grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))),
+      stub_(fleet::v1alpha1::FleetControl::NewStub(OpenChannel(access))),
       thread_(StartThread("fake-agent", [this](const std::stop_token& stop) { Run(stop); })) {}
 
 FakeAgent::~FakeAgent() {
@@ -42,6 +50,7 @@ void FakeAgent::Run(const std::stop_token& stop) {
       MutexLock lock(&mutex_);
       context_ = std::make_unique<grpc::ClientContext>();
       context_->set_wait_for_ready(false);
+      context_->AddMetadata("authorization", "Bearer " + token_);
       stream = stub_->Connect(context_.get());
     }
     ServeStream(*stream);

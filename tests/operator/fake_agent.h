@@ -22,8 +22,16 @@ class FakeAgent {
   using PodAssignment = fleet::v1alpha1::PodAssignment;
   using Report = fleet::v1alpha1::Report;
 
+  // How the operator is reached and told who we are.
+  struct Access {
+    std::string address;
+    std::string name;     // that its certificate is for
+    std::string trusted;  // PEM certificates
+    std::string token;
+  };
+
   // Connects, again and again until it is destroyed, as agents do.
-  FakeAgent(const std::string& address, std::string node, std::string pool);
+  FakeAgent(const Access& access, std::string node, std::string pool);
   ~FakeAgent();
   FakeAgent(const FakeAgent&) = delete;
   FakeAgent& operator=(const FakeAgent&) = delete;
@@ -50,6 +58,7 @@ class FakeAgent {
   void Handle(const fleet::v1alpha1::OperatorMessage& message);
   Report BuildReport() const;
 
+  const std::string token_;
   const std::string node_;
   const std::string pool_;
   const std::unique_ptr<Stub> stub_;

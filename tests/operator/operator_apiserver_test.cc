@@ -29,6 +29,7 @@ class OperatorTest : public testing::Test {
     server_ = new ApiServer();
     server_->MustKubectl({"create", "namespace", kNamespace});
     server_->MustKubectl({"create", "namespace", "shop"});
+    server_->MustKubectl({"create", "serviceaccount", "flamefleet-agent", "-n", kNamespace});
   }
   static void TearDownTestSuite() { delete server_; }
 
@@ -88,12 +89,13 @@ class OperatorTest : public testing::Test {
 
   // A pod that runs on node n1.
   static void RunPod(const std::string& ns, const std::string& name, const json& metadata) {
-    json pod = {
-        {"apiVersion", "v1"},
-        {"kind", "Pod"},
-        {"metadata", metadata},
-        {"spec",
-         {{"nodeName", "n1"}, {"containers", {{{"name", "main"}, {"image", "example.org/x"}}}}}}};
+    json pod = {{"apiVersion", "v1"},
+                {"kind", "Pod"},
+                {"metadata", metadata},
+                {"spec",
+                 {{"nodeName", "n1"},
+                  {"serviceAccountName", ns == kNamespace ? "flamefleet-agent" : "default"},
+                  {"containers", {{{"name", "main"}, {"image", "example.org/x"}}}}}}};
     pod["metadata"]["name"] = name;
     pod["metadata"]["namespace"] = ns;
     Apply(pod);
@@ -129,6 +131,16 @@ class OperatorTest : public testing::Test {
                {"uid", daemon_set["metadata"]["uid"]},
                {"controller", true}}}}});
   }
+  // What the kubelet would give the agent's pod.
+  FakeAgent::Access AccessOfAgent() const {
+    const json trust = Get("configmap", "flamefleet-operator-trust", kNamespace);
+    std::string token = server_->MustKubectl(
+        {"create", "token", "flamefleet-agent", "-n", kNamespace, "--audience=flamefleet-operator",
+         "--bound-object-kind=Pod", "--bound-object-name=agent-n1"});
+    token.erase(token.find_last_not_of('\n') + 1);
+    return {operator_->agents_address(), "flamefleet-operator.flamefleet-system.svc",
+            trust.is_null() ? "" : trust["data"]["ca.crt"].get<std::string>(), token};
+  }
   // A cluster with a pool, a store, a target, and one pod of it whose agent is connected.
   std::unique_ptr<FakeAgent> StartFleet() {
     Apply(Pool());
@@ -137,7 +149,7 @@ class OperatorTest : public testing::Test {
     EXPECT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
     RunAgentPod();
     RunCheckout("checkout-1");
-    auto agent = std::make_unique<FakeAgent>(operator_->agents_address(), "n1", "default");
+    auto agent = std::make_unique<FakeAgent>(AccessOfAgent(), "n1", "default");
     EXPECT_TRUE(Eventually([&] { return agent->Has("checkout-1"); }));
     return agent;
   }

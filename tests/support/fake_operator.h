@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "proto/fleet/control.grpc.pb.h"
+#include "tests/support/channel_files.h"
 
 namespace flamefleet {
 
@@ -24,9 +25,12 @@ class FakeOperator final : public fleet::v1alpha1::FleetControl::Service {
   using OperatorMessage = fleet::v1alpha1::OperatorMessage;
 
   // `snapshot` (text format of an OperatorMessage) is sent to each agent after its Hello.
-  explicit FakeOperator(const std::string& snapshot, int port = 0) : snapshot_(Parse(snapshot)) {
+  FakeOperator(const ChannelFiles& files, const std::string& snapshot, int port = 0)
+      : snapshot_(Parse(snapshot)) {
+    grpc::SslServerCredentialsOptions tls;
+    tls.pem_key_cert_pairs = {{files.serving().key, files.serving().certificate}};
     grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(),
+    builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::SslServerCredentials(tls),
                              &port_);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
@@ -52,12 +56,24 @@ class FakeOperator final : public fleet::v1alpha1::FleetControl::Service {
       count += message.has_hello();
     return count;
   }
+  // "Bearer TOKEN" of each connection.
+  std::vector<std::string> Authorizations() const {
+    const std::lock_guard lock(mutex_);
+    return authorizations_;
+  }
   uint64_t LastAck() const {
     uint64_t version = 0;
     for (const AgentMessage& message : Messages()) {
       if (message.has_ack()) version = message.ack().version();
     }
     return version;
+  }
+  std::string LastRenewal() const {
+    std::string token;
+    for (const AgentMessage& message : Messages()) {
+      if (message.has_renewal()) token = message.renewal().token();
+    }
+    return token;
   }
   fleet::v1alpha1::Report LastReport() const {
     fleet::v1alpha1::Report report;
@@ -76,7 +92,12 @@ class FakeOperator final : public fleet::v1alpha1::FleetControl::Service {
     return message;
   }
 
-  grpc::Status Connect(grpc::ServerContext*, Stream* stream) override {
+  grpc::Status Connect(grpc::ServerContext* context, Stream* stream) override {
+    const auto [first, last] = context->client_metadata().equal_range("authorization");
+    for (auto value = first; value != last; ++value) {
+      const std::lock_guard lock(mutex_);
+      authorizations_.emplace_back(value->second.data(), value->second.size());
+    }
     for (AgentMessage message; stream->Read(&message);) {
       const std::lock_guard lock(mutex_);
       messages_.push_back(message);
@@ -92,8 +113,9 @@ class FakeOperator final : public fleet::v1alpha1::FleetControl::Service {
   const OperatorMessage snapshot_;
   int port_ = 0;
   mutable std::mutex mutex_;
-  std::vector<AgentMessage> messages_;  // guarded by mutex_
-  Stream* stream_ = nullptr;            // guarded by mutex_
+  std::vector<AgentMessage> messages_;       // guarded by mutex_
+  std::vector<std::string> authorizations_;  // guarded by mutex_
+  Stream* stream_ = nullptr;                 // guarded by mutex_
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -25,8 +25,12 @@ class ControlClientTest : public ::testing::Test {
  protected:
   void Connect(const std::string& address) {
     client_.emplace(
-        ControlOptions{
-            .operator_address = address, .node = "n1", .pool = "default", .pod_name = "p"},
+        ControlOptions{.operator_address = address,
+                       .node = "n1",
+                       .pool = "default",
+                       .pod_name = "p",
+                       .trust_file = files_.trust_file(),
+                       .token_file = files_.token_file()},
         &health_, &metrics_,
         [this](const OperatorMessage& message) {
           FF_RETURN_IF_ERROR(assignment_.Apply(message));
@@ -37,6 +41,7 @@ class ControlClientTest : public ::testing::Test {
         [this] { return BuildReport(health_.Snapshot(), {.sampling = true}); });
   }
 
+  ChannelFiles files_;
   Metrics metrics_;
   CollectionHealthBook health_{SystemClock()};
   Assignment assignment_;
@@ -45,7 +50,7 @@ class ControlClientTest : public ::testing::Test {
 };
 
 TEST_F(ControlClientTest, HelloComesFirstAndWhatIsInForceIsAcknowledged) {
-  FakeOperator fake(kSnapshot);
+  FakeOperator fake(files_, kSnapshot);
   Connect(fake.address());
   ASSERT_TRUE(WaitUntil([&] { return fake.LastAck() == 1; }));
   EXPECT_EQ(in_force_, 1U);
@@ -59,7 +64,7 @@ TEST_F(ControlClientTest, HelloComesFirstAndWhatIsInForceIsAcknowledged) {
 }
 
 TEST_F(ControlClientTest, AChangeOfHealthIsReported) {
-  FakeOperator fake(kSnapshot);
+  FakeOperator fake(files_, kSnapshot);
   Connect(fake.address());
   ASSERT_TRUE(WaitUntil([&] { return fake.LastReport().collections_size() == 1; }));
   EXPECT_EQ(fake.LastReport().collections(0).state(), fleet::v1alpha1::COLLECTION_STATE_WAITING);
@@ -76,7 +81,7 @@ TEST_F(ControlClientTest, AChangeOfHealthIsReported) {
 }
 
 TEST_F(ControlClientTest, AGapInTheVersionsBringsANewSnapshot) {
-  FakeOperator fake(kSnapshot);
+  FakeOperator fake(files_, kSnapshot);
   Connect(fake.address());
   ASSERT_TRUE(WaitUntil([&] { return fake.LastAck() == 1; }));
   fake.Send("delta { version: 9 removed_pod_uids: \"a\" }");
@@ -87,15 +92,60 @@ TEST_F(ControlClientTest, AGapInTheVersionsBringsANewSnapshot) {
 TEST_F(ControlClientTest, TheAssignmentStaysInForceWhileTheOperatorIsAwayAndTheNextOneIsFound) {
   int port = 0;
   {
-    FakeOperator fake(kSnapshot);
+    FakeOperator fake(files_, kSnapshot);
     port = fake.port();
     Connect(fake.address());
     ASSERT_TRUE(WaitUntil([&] { return fake.LastAck() == 1; }));
   }
   EXPECT_EQ(health_.Snapshot().size(), 1U);
-  FakeOperator next("snapshot { version: 5 }", port);
+  FakeOperator next(files_, "snapshot { version: 5 }", port);
   EXPECT_TRUE(WaitUntil([&] { return next.LastAck() == 5; }));
   EXPECT_TRUE(health_.Snapshot().empty());
+}
+
+TEST_F(ControlClientTest, ShowsTheTokenOfTheFileAndSendsANewerOne) {
+  FakeOperator fake(files_, kSnapshot);
+  Connect(fake.address());
+  ASSERT_TRUE(WaitUntil([&] { return fake.LastAck() == 1; }));
+  EXPECT_THAT(fake.Authorizations(), testing::ElementsAre("Bearer token-1"));
+  files_.WriteToken("token-2");
+  EXPECT_TRUE(WaitUntil([&] { return fake.LastRenewal() == "token-2"; }));
+  EXPECT_EQ(fake.Hellos(), 1);
+}
+
+TEST_F(ControlClientTest, FindsAnOperatorWithAnotherAuthorityOnceTheFileSaysSo) {
+  int port = 0;
+  {
+    FakeOperator fake(files_, kSnapshot);
+    port = fake.port();
+    Connect(fake.address());
+    ASSERT_TRUE(WaitUntil([&] { return fake.LastAck() == 1; }));
+  }
+  files_.Rotate(/*keep=*/true);
+  files_.WriteToken("token-2");
+  FakeOperator next(files_, "snapshot { version: 5 }", port);
+  EXPECT_TRUE(WaitUntil([&] { return next.LastAck() == 5; }));
+  EXPECT_THAT(next.Authorizations(), testing::Contains("Bearer token-2"));
+}
+
+TEST_F(ControlClientTest, TellsNothingToAnOperatorThatItDoesNotTrust) {
+  ChannelFiles others;
+  FakeOperator fake(others, kSnapshot);
+  FakeOperator trusted(files_, kSnapshot);
+  Connect(fake.address());
+  // As long as it takes another agent to connect.
+  ControlClient other(
+      {.operator_address = trusted.address(),
+       .node = "n2",
+       .pool = "default",
+       .pod_name = "p",
+       .trust_file = files_.trust_file(),
+       .token_file = files_.token_file()},
+      &health_, &metrics_, [](const OperatorMessage&) { return OkStatus(); },
+      [] { return fleet::v1alpha1::Report(); });
+  ASSERT_TRUE(WaitUntil([&] { return trusted.LastAck() == 1; }));
+  EXPECT_THAT(fake.Authorizations(), testing::IsEmpty());
+  EXPECT_EQ(in_force_, 0U);
 }
 
 TEST_F(ControlClientTest, AnOperatorThatIsNotThereDoesNotStopTheStop) {

@@ -38,9 +38,14 @@ class NodeAgentTest : public ::testing::Test {
            Pull("/goroutine", "PROFILE_TYPE_GOROUTINE") + Pull("/nothing", "PROFILE_TYPE_MUTEX") +
            "} }";
   }
-  void Start(const FakeOperator& fake) {
-    auto agent = NodeAgent::Create(
-        {.control = {.operator_address = fake.address(), .node = "n1"}, .listen = "127.0.0.1:0"});
+  void Start(const FakeOperator& fake) { StartWithOperatorAt(fake.address()); }
+  void StartWithOperatorAt(const std::string& address) {
+    auto agent = NodeAgent::Create({.control = {.operator_address = address,
+                                                .node = "n1",
+                                                .trust_file = files_.trust_file(),
+                                                .token_file = files_.token_file()},
+                                    .listen = "127.0.0.1:0",
+                                    .state_dir = state_.path()});
     ASSERT_TRUE(agent.ok()) << agent.status();
     agent_ = *std::move(agent);
   }
@@ -55,13 +60,15 @@ class NodeAgentTest : public ::testing::Test {
     return {};
   }
 
+  TempDir state_;
+  ChannelFiles files_;
   std::unique_ptr<HttpServer> pod_;
   FakeBackend backend_;
   std::unique_ptr<NodeAgent> agent_;
 };
 
 TEST_F(NodeAgentTest, WhatAPodServesReachesTheBackendAndTheReportSaysSo) {
-  FakeOperator fake(Snapshot());
+  FakeOperator fake(files_, Snapshot());
   Start(fake);
   ASSERT_TRUE(WaitUntil([&] { return backend_.Count() >= 2; }));
   EXPECT_EQ(FakeBackend::LabelsOf(backend_.Requests()[0]),
@@ -78,7 +85,7 @@ TEST_F(NodeAgentTest, WhatAPodServesReachesTheBackendAndTheReportSaysSo) {
 
 TEST_F(NodeAgentTest, ProfilesFlowOnWhileTheOperatorIsAway) {
   {
-    FakeOperator fake(Snapshot());
+    FakeOperator fake(files_, Snapshot());
     Start(fake);
     ASSERT_TRUE(WaitUntil([&] { return backend_.Count() >= 1; }));
   }
@@ -86,8 +93,35 @@ TEST_F(NodeAgentTest, ProfilesFlowOnWhileTheOperatorIsAway) {
   EXPECT_TRUE(WaitUntil([&] { return backend_.Count() >= before + 2; }));
 }
 
+TEST_F(NodeAgentTest, AnAgentThatRestartsWhileTheOperatorIsAwayGoesOn) {
+  {
+    FakeOperator fake(files_, Snapshot());
+    Start(fake);
+    ASSERT_TRUE(WaitUntil([&] { return backend_.Count() >= 1; }));
+  }
+  agent_.reset();
+  const size_t before = backend_.Count();
+  StartWithOperatorAt("127.0.0.1:1");
+  EXPECT_TRUE(WaitUntil([&] { return backend_.Count() >= before + 2; }));
+}
+
+TEST_F(NodeAgentTest, WhatTheOperatorTookAwayDoesNotComeBackAfterARestart) {
+  {
+    FakeOperator fake(files_, Snapshot());
+    Start(fake);
+    ASSERT_TRUE(WaitUntil([&] { return fake.LastAck() == 1; }));
+    EXPECT_FALSE(std::filesystem::is_empty(state_.path()));
+    fake.Send("delta { version: 2 removed_pod_uids: \"u\" }");
+    ASSERT_TRUE(WaitUntil([&] { return fake.LastAck() == 2; }));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(state_.path()));
+  agent_.reset();
+  StartWithOperatorAt("127.0.0.1:1");
+  EXPECT_THAT(Get("/metrics").body, HasSubstr("flamefleet_agent_scrape_jobs 0"));
+}
+
 TEST_F(NodeAgentTest, ARemovedPodIsNoLongerPulled) {
-  FakeOperator fake(Snapshot());
+  FakeOperator fake(files_, Snapshot());
   Start(fake);
   ASSERT_TRUE(WaitUntil([&] { return backend_.Count() >= 1; }));
   fake.Send("delta { version: 2 removed_pod_uids: \"u\" }");
