@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who gets what from the operator: asked by curl, with tokens that the cluster's own API server signs."""
+
+import base64
+import json
+import re
+import subprocess
+import tempfile
+import urllib.request
+from pathlib import Path
+
+from clusterlib import paths
+from clusterlib.fleet import NAMESPACE
+from scenarios.support import Scenario
+
+HOST = f"flamefleet-operator.{NAMESPACE}.svc"
+AUDIENCE = "flamefleet-operator"
+ACCOUNT = "flamefleet-agent"
+ANSWER_SECONDS = 20
+# Of google.rpc.Code
+OK, PERMISSION_DENIED, UNAUTHENTICATED = 0, 7, 16
+
+
+def base64url(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def hello(node):
+    """A gRPC frame with an AgentMessage{hello{node, pool: "default"}}."""
+    def field(number, data):
+        return bytes([number << 3 | 2, len(data)]) + data
+    message = field(1, field(1, node.encode()) + field(2, b"default"))
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+class Security(Scenario):
+    def setUp(self):
+        super().setUp()
+        self.address = self.kubectl.get("service", "-n", NAMESPACE, "flamefleet-operator")["spec"]["clusterIP"]
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.authority = Path(folder.name, "ca.crt")
+        self.authority.write_text(
+            self.kubectl.get("configmap", "-n", NAMESPACE, "flamefleet-operator-trust")["data"]["ca.crt"])
+
+    def agents(self):
+        """The agents' pods, by node."""
+        pods = self.kubectl.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")["items"]
+        return {pod["spec"]["nodeName"]: pod["metadata"]["name"] for pod in pods
+                if "deletionTimestamp" not in pod["metadata"]}
+
+    def token(self, pod=None, audience=AUDIENCE, account=ACCOUNT):
+        bound = ["--bound-object-kind=Pod", f"--bound-object-name={pod}"] if pod else []
+        return self.kubectl("create", "token", account, "-n", NAMESPACE, f"--audience={audience}", *bound).strip()
+
+    def expired(self, token):
+        """The same token, but of yesterday, signed with the cluster's own key."""
+        head, claims, _ = token.split(".")
+        claims = json.loads(base64.urlsafe_b64decode(claims + "=="))
+        for time_claim in ("iat", "nbf", "exp"):
+            claims[time_claim] -= 86400
+        signed = f"{head}.{base64url(json.dumps(claims).encode())}"
+        key = paths.state_dir() / "pki" / "service-account.key"
+        signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", key], input=signed.encode(),
+                                   capture_output=True, check=True).stdout
+        return f"{signed}.{base64url(signature)}"
+
+    def connect(self, node, token=None, url=f"https://{HOST}:9443", http="--http2"):
+        """Says Hello as `node`; curl's result, the gRPC status (None: there was none) and what was answered."""
+        headers = ["content-type: application/grpc", "te: trailers"]
+        if token is not None:
+            headers.append(f"authorization: Bearer {token}")
+        command = ["curl", "-sS", http, "--cacert", self.authority, "--resolve", f"{HOST}:9443:{self.address}",
+                   "--max-time", str(ANSWER_SECONDS), "-D", "/dev/stderr", "--data-binary", "@-",
+                   *[part for header in headers for part in ("-H", header)],
+                   f"{url}/flamefleet.fleet.v1alpha1.FleetControl/Connect"]
+        result = subprocess.run(command, input=hello(node), capture_output=True, check=False)
+        status = re.search(rb"grpc-status: (\d+)", result.stderr)
+        return result.returncode, int(status[1]) if status else None, result.stdout
+
+    def metric(self, series):
+        with urllib.request.urlopen(f"http://{self.address}:8081/metrics", timeout=ANSWER_SECONDS) as answer:
+            metrics = answer.read().decode()
+        return float(re.search(rf"^{re.escape(series)} (\S+)", metrics, re.MULTILINE)[1])
+
+    def refused(self, reason):
+        return self.metric(f'flamefleet_operator_agents_refused_total{{reason="{reason}"}}')
+
+    def assert_refused(self, reason, status, node, token=None):
+        before = self.refused(reason)
+        code, answered, data = self.connect(node, token)
+        self.assertEqual((code, answered, data), (0, status, b""), reason)
+        self.assertGreater(self.refused(reason), before)
+
+    def test_the_account_of_the_agents_may_only_ask_about_itself(self):
+        account = f"--as=system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+        groups = ["--as-group=system:serviceaccounts", "--as-group=system:authenticated"]
+        listed = self.kubectl("auth", "can-i", "--list", "-n", NAMESPACE, account, *groups)
+        resources = [line.split()[0] for line in listed.splitlines()[1:] if not line.startswith(" ")]
+        self.assertEqual(sorted(resources), ["selfsubjectaccessreviews.authorization.k8s.io",
+                                             "selfsubjectreviews.authentication.k8s.io",
+                                             "selfsubjectrulesreviews.authorization.k8s.io"], listed)
+        for pod in self.agents().values():
+            spec = self.kubectl.get("pod", "-n", NAMESPACE, pod)["spec"]
+            sources = [source for volume in spec["volumes"] for source in volume.get("projected", {}).get("sources", [])
+                       if "serviceAccountToken" in source]
+            self.assertEqual([s["serviceAccountToken"]["audience"] for s in sources], [AUDIENCE])
+
+    def test_a_token_opens_the_assignment_of_its_own_node_only(self):
+        agents = self.agents()
+        self.assertEqual(len(agents), 2, agents)
+        one, two = sorted(agents)
+        profiled = {node: [pod["metadata"]["name"].encode() for pod in self.pods("targeted") + self.pods("annotated")
+                           if pod["spec"]["nodeName"] == node] for node in agents}
+        for node, other in ((one, two), (two, one)):
+            token = self.token(agents[node])
+            self.assert_refused("NodeMismatch", PERMISSION_DENIED, other, token)
+            code, status, data = self.connect(node, token)
+            self.assertEqual((code, status), (0, OK))
+            self.assertEqual([name for name in profiled[node] if name not in data], [])
+            self.assertEqual([name for name in profiled[other] if name in data], [])
+        # The agents, whose streams were taken over, come back.
+        self.eventually("targets are profiled", lambda: self.fleet.condition("profilingtarget", "targeted", "shop"))
+
+    def test_whoever_is_no_agent_is_refused_with_a_counted_reason(self):
+        node, pod = sorted(self.agents().items())[0]
+        good = self.token(pod)
+        self.assert_refused("NoToken", UNAUTHENTICATED, node)
+        self.assert_refused("MalformedToken", UNAUTHENTICATED, node, "garbage")
+        self.assert_refused("WrongAudience", UNAUTHENTICATED, node,
+                            self.token(pod, audience="https://kubernetes.default.svc"))
+        self.assert_refused("TokenExpired", UNAUTHENTICATED, node, self.expired(good))
+        head, claims, signature = good.split(".")
+        forged = signature[:20] + ("A" if signature[20] != "A" else "B") + signature[21:]
+        self.assert_refused("TokenRefused", UNAUTHENTICATED, node, f"{head}.{claims}.{forged}")
+        self.assert_refused("NoNode", PERMISSION_DENIED, node, self.token())
+        self.assert_refused("WrongAccount", PERMISSION_DENIED, node, self.token(account="flamefleet-operator"))
+
+    def test_plain_text_is_refused(self):
+        node, pod = sorted(self.agents().items())[0]
+        code, status, data = self.connect(node, self.token(pod), url=f"http://{self.address}:9443",
+                                          http="--http2-prior-knowledge")
+        self.assertNotEqual(code, 0)
+        self.assertEqual((status, data), (None, b""))
+
+    def test_another_authority_takes_over_and_the_agents_come_back(self):
+        before = self.authority.read_text()
+        self.kubectl("delete", "secret", "-n", NAMESPACE, "flamefleet-operator-tls")
+
+        def trusted():
+            return self.kubectl.get("configmap", "-n", NAMESPACE, "flamefleet-operator-trust")["data"]["ca.crt"]
+        self.eventually("there is another authority", lambda: trusted() != before)
+        # A new pod of an agent mounts the new one at once, and so does the operator serve it.
+        self.kubectl("delete", "pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")
+        self.eventually("the agents are connected", lambda: self.metric("flamefleet_operator_agents_connected") == 2)
+        self.eventually("targets are profiled", lambda: self.fleet.condition("profilingtarget", "targeted", "shop"))
