@@ -55,6 +55,8 @@ struct Collection {
   std::string backend;
   StringMap labels;
   Askers askers;
+
+  friend bool operator==(const Collection&, const Collection&) = default;
 };
 
 // A profile that somebody asked for and that is not collected.
@@ -62,6 +64,8 @@ struct Refusal {
   ProfileType type = ProfileType::kCpu;
   Problem problem;
   Askers askers;
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
 struct PodPlan {
@@ -73,6 +77,8 @@ struct PodPlan {
   std::vector<Collection> collections;  // by type, then in the order of the containers
   std::vector<Refusal> refusals;
   std::vector<Problem> warnings;  // look wrong, change nothing
+
+  friend bool operator==(const PodPlan&, const PodPlan&) = default;
 };
 
 struct PodInput {

@@ -2,6 +2,7 @@
 #include "operator/render/offline_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/reasons.h"
@@ -63,42 +64,41 @@ class Planner {
   }
 
  private:
-  struct PoolGroup {
-    api::AnnotationFamilies families;
-    std::vector<std::string> pools;
-  };
-
-  // The pools that can cover a node of the pod, those together that plan it alike. Without any,
-  // the defaults of a pool.
-  std::vector<PoolGroup> GroupsOf(const OfflinePod& pod) const {
-    std::vector<PoolGroup> groups;
-    for (const api::AgentPool& pool : fleet_.pools) {
-      if (!MayMeet(pool.spec.node_selector, pod.node_selector)) continue;
-      const auto same = std::ranges::find(groups, pool.spec.opt_in, &PoolGroup::families);
-      if (same == groups.end()) {
-        groups.push_back({pool.spec.opt_in, {pool.meta.name}});
-      } else {
-        same->pools.push_back(pool.meta.name);
-      }
-    }
-    if (groups.empty()) groups.push_back({api::AgentPoolSpec().opt_in, {}});
-    return groups;
-  }
-
   void PlanPod(const OfflinePod& pod) {
     std::vector<const api::ProfilingTarget*> targets;
     for (const api::ProfilingTarget& target : fleet_.targets) {
       if (plan::Matches(target, pod.pod)) targets.push_back(&target);
     }
-    for (PoolGroup& group : GroupsOf(pod)) {
-      PlannedPod planned{.pod = &pod, .pools = std::move(group.pools)};
-      planned.plan = plan::PlanPod({pod.pod, targets, group.families, backends_});
-      planned.nothing = WhyNothing(planned);
-      if (planned.nothing) planned.plan.collections.clear();
-      for (plan::Collection& collection : planned.plan.collections)
-        DropUnknownLabels(pod, collection.labels);
-      plan_.pods.push_back(std::move(planned));
+    std::vector<PlannedPod> plans;
+    for (const api::AgentPool& pool : fleet_.pools) {
+      if (MayMeet(pool.spec.node_selector, pod.node_selector))
+        AddPlan(PlanFor(pod, targets, pool.spec, {pool.meta.name}), plans);
     }
+    if (plans.empty()) plans.push_back(PlanFor(pod, targets, api::AgentPoolSpec(), {}));
+    plan_.profiled += std::ranges::any_of(
+        plans, [](const PlannedPod& planned) { return !planned.plan.collections.empty(); });
+    ++plan_.considered;
+    std::ranges::move(plans, std::back_inserter(plan_.pods));
+  }
+
+  PlannedPod PlanFor(const OfflinePod& pod, const std::vector<const api::ProfilingTarget*>& targets,
+                     const api::AgentPoolSpec& pool, std::vector<std::string> pools) const {
+    PlannedPod planned{.pod = &pod, .pools = std::move(pools)};
+    planned.plan = plan::PlanPod({pod.pod, targets, pool.opt_in, backends_});
+    planned.nothing = WhyNothing(planned);
+    if (planned.nothing) planned.plan.collections.clear();
+    for (plan::Collection& collection : planned.plan.collections)
+      DropUnknownLabels(pod, collection.labels);
+    return planned;
+  }
+
+  // Pools that plan a pod alike are told of together.
+  static void AddPlan(PlannedPod planned, std::vector<PlannedPod>& plans) {
+    const auto same = std::ranges::find_if(plans, [&](const PlannedPod& other) {
+      return other.plan == planned.plan && other.nothing == planned.nothing;
+    });
+    if (same == plans.end()) return plans.push_back(std::move(planned));
+    same->pools.push_back(planned.pools.front());
   }
 
   // What only the cluster knows.

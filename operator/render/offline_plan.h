@@ -27,6 +27,8 @@ struct PlannedPod {
 struct OfflinePlan {
   std::vector<nlohmann::json> objects;  // that the operator would make
   std::vector<PlannedPod> pods;         // a pod is here once per set of pools that agree on it
+  size_t considered = 0;                // pods, each once
+  size_t profiled = 0;                  // those of them of which something is collected
 };
 
 // `fleet` outlives the result.

@@ -4,7 +4,6 @@
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -180,10 +179,8 @@ std::string PlanText(const OfflinePlan& plan) {
   std::string text = "The operator would make " + Plural(plan.objects.size(), "object") + ":\n";
   for (const json& object : plan.objects)
     text += "  " + ObjectText(object) + "\n";
-  const auto profiled = std::ranges::count_if(
-      plan.pods, [](const PlannedPod& pod) { return !pod.plan.collections.empty(); });
-  text += "It would profile " + std::to_string(profiled) + " of " +
-          Plural(plan.pods.size(), "pod") + ":\n";
+  text += "It would profile " + std::to_string(plan.profiled) + " of " +
+          Plural(plan.considered, "pod") + ":\n";
   for (const PlannedPod& pod : plan.pods)
     text += PodText(pod);
   return text;

@@ -237,6 +237,17 @@ TEST_F(RenderTest, PoolsThatDisagreeAreToldApart) {
   EXPECT_EQ(plan["pods"][1]["collected"].size(), 0U);
 }
 
+TEST_F(RenderTest, PoolsThatAgreeAreToldOfTogether) {
+  Write("cluster.yaml", kCluster);
+  Write("gpu.yaml",
+        "apiVersion: flamefleet.dev/v1alpha1\nkind: AgentPool\nmetadata: {name: gpu}\n"
+        "spec: {optIn: {annotations: []}}\n");
+  Write("apps.yaml", Deployment("pay", "{}"));
+  EXPECT_TRUE(Run());
+  EXPECT_THAT(out_, HasSubstr("It would profile 0 of 1 pod:"));
+  EXPECT_THAT(out_, HasSubstr("on nodes of AgentPool default, gpu"));
+}
+
 TEST_F(RenderTest, DefaultsAreThoseOfTheDefinitions) {
   Write("cluster.yaml", kCluster);
   const std::string objects = RunJson()["objects"].dump();
