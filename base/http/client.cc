@@ -145,6 +145,13 @@ Result<std::unique_ptr<HttpClient::Impl>> HttpClient::Impl::Create(
   StartLibraryThreadsOnce();
   FF_ASSIGN_OR_RETURN(const BaseUrl base, ParseBaseUrl(options.base_url));
   web::http::client::http_client_config config;
+  if (!options.proxy_url.empty()) {
+    FF_ASSIGN_OR_RETURN(const BaseUrl proxy, ParseBaseUrl(options.proxy_url));
+    if (proxy.https) {
+      return InvalidArgumentError("proxy '" + options.proxy_url + "': want http://HOST:PORT");
+    }
+    config.set_proxy(web::web_proxy(web::uri(options.proxy_url)));
+  }
   config.set_timeout(kLibraryTimeout);
   config.set_max_redirects(0);
   std::shared_ptr<ClientTls> tls;

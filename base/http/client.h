@@ -35,10 +35,13 @@ struct HttpTlsOptions {
   std::string client_key_pem;
   std::string server_name;  // name to verify instead of the URL's host
   bool insecure_skip_verify = false;
+
+  friend bool operator==(const HttpTlsOptions&, const HttpTlsOptions&) = default;
 };
 
 struct HttpClientOptions {
-  std::string base_url;  // scheme://host[:port], no path; host is a name or an IPv4 address
+  std::string base_url;   // scheme://host[:port], no path; host is a name or an IPv4 address
+  std::string proxy_url;  // http://HOST:PORT, which connects us (CONNECT); empty: none
   HttpTlsOptions tls;
   size_t max_response_bytes = 16 << 20;
 };

@@ -9,8 +9,8 @@
 #include "base/pprof/fields.h"
 #include "base/pprof/id_map.h"
 #include "base/pprof/profile.h"
-#include "base/pprof/wire.h"
 #include "base/utf8.h"
+#include "base/wire.h"
 
 namespace flamefleet::pprof {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/pprof/fields.h"
 #include "base/pprof/profile.h"
-#include "base/pprof/wire.h"
+#include "base/wire.h"
 
 namespace flamefleet::pprof {
 namespace {

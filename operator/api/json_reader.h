@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "operator/api/field.h"
 #include "operator/api/kinds.h"
 
 namespace flamefleet::api {
@@ -174,6 +175,28 @@ class ObjectReader {
     }
   }
 
+  // What MessageReader has too, so that one decoder reads both.
+  void String(Field field, std::string& out) const { String(field.name, out); }
+  void Bool(Field field, bool& out) const { Bool(field.name, out); }
+  template <typename Int>
+  void Integer(Field field, Int& out) const {
+    Integer(field.name, out);
+  }
+  void Time(Field field, int64_t& out) const { Time(field.name, out); }
+  template <typename Predicate>
+  void Map(Field field, StringMap& out, Predicate wanted) const {
+    Map(field.name, out, wanted);
+  }
+  template <typename Read>
+  void Object(Field field, Read read) const {
+    Object(field.name, read);
+  }
+  template <typename Read>
+  void Objects(Field field, Read read) const {
+    Objects(field.name, read);
+  }
+  bool Has(Field field) const { return Find(field.name) != nullptr; }
+
   // The value itself, for what no other function reads; nullptr when absent, null, or after an
   // error.
   const Json* Find(const char* key) const {
@@ -208,15 +231,17 @@ class ObjectReader {
   Status* error_;
 };
 
-inline void ReadMeta(const ObjectReader& object, ObjectMeta& meta) {
-  object.Object("metadata", [&](const ObjectReader& in) {
-    in.String("namespace", meta.ns);
-    in.String("name", meta.name);
-    in.String("uid", meta.uid);
-    in.String("resourceVersion", meta.resource_version);
-    in.Integer("generation", meta.generation);
-    in.Time("creationTimestamp", meta.creation_ns);
-    meta.deleting = in.Find("deletionTimestamp") != nullptr;
+// `object` is an ObjectReader or a MessageReader.
+template <typename Reader>
+void ReadMeta(const Reader& object, ObjectMeta& meta) {
+  object.Object({"metadata", 1}, [&](const auto& in) {
+    in.String({"namespace", 3}, meta.ns);
+    in.String({"name", 1}, meta.name);
+    in.String({"uid", 5}, meta.uid);
+    in.String({"resourceVersion", 6}, meta.resource_version);
+    in.Integer({"generation", 7}, meta.generation);
+    in.Time({"creationTimestamp", 8}, meta.creation_ns);
+    meta.deleting = in.Has({"deletionTimestamp", 9});
   });
 }
 

@@ -2,49 +2,55 @@
 #include "operator/api/pod.h"
 
 #include "operator/api/json_reader.h"
+#include "operator/api/message_reader.h"
 
 namespace flamefleet::api {
 namespace {
 
-void ReadContainer(const ObjectReader& in, bool init, Pod& pod) {
+// Each function reads from an ObjectReader (JSON) or a MessageReader (protobuf).
+
+template <typename Reader>
+void ReadContainer(const Reader& in, bool init, Pod& pod) {
   Container& container = pod.containers.emplace_back();
-  in.String("name", container.name);
+  in.String({"name", 1}, container.name);
   if (init) {
     std::string restart_policy;
-    in.String("restartPolicy", restart_policy);
+    in.String({"restartPolicy", 24}, restart_policy);
     container.kind = restart_policy == "Always" ? ContainerKind::kSidecar : ContainerKind::kInit;
   }
-  in.Objects("ports", [&](const ObjectReader& port_in) {
+  in.Objects({"ports", 6}, [&](const auto& port_in) {
     ContainerPort& port = container.ports.emplace_back();
-    port_in.String("name", port.name);
-    port_in.Integer("containerPort", port.number);
+    port_in.String({"name", 1}, port.name);
+    port_in.Integer({"containerPort", 3}, port.number);
   });
 }
 
-void ReadContainerStatus(const ObjectReader& in, Pod& pod) {
+template <typename Reader>
+void ReadContainerStatus(const Reader& in, Pod& pod) {
   std::string name;
-  in.String("name", name);
+  in.String({"name", 1}, name);
   for (Container& container : pod.containers) {
     if (container.name != name) continue;
-    in.String("containerID", container.id);
+    in.String({"containerID", 8}, container.id);
     if (const size_t scheme = container.id.find("://"); scheme != std::string::npos) {
       container.id.erase(0, scheme + 3);
     }
-    in.Object("state", [&](const ObjectReader& state) {
-      container.running = state.Find("running") != nullptr;
+    in.Object({"state", 2}, [&](const auto& state) {
+      container.running = state.Has({"running", 2});
     });
   }
 }
 
 // The Deployment behind a ReplicaSet has its name without the template hash, which is also a label
 // of the pod.
-void ReadWorkload(const ObjectReader& metadata, Pod& pod) {
-  metadata.Objects("ownerReferences", [&](const ObjectReader& owner) {
+template <typename Reader>
+void ReadWorkload(const Reader& metadata, Pod& pod) {
+  metadata.Objects({"ownerReferences", 13}, [&](const auto& owner) {
     bool controller = false;
-    owner.Bool("controller", controller);
+    owner.Bool({"controller", 6}, controller);
     if (!controller) return;
-    owner.String("kind", pod.workload_kind);
-    owner.String("name", pod.workload_name);
+    owner.String({"kind", 1}, pod.workload_kind);
+    owner.String({"name", 3}, pod.workload_name);
   });
   const auto hash = pod.labels.find("pod-template-hash");
   if (pod.workload_kind != "ReplicaSet" || hash == pod.labels.end()) return;
@@ -55,24 +61,46 @@ void ReadWorkload(const ObjectReader& metadata, Pod& pod) {
   }
 }
 
-void ReadStatus(const ObjectReader& in, Pod& pod) {
-  in.String("podIP", pod.ip);
+template <typename Reader>
+void ReadStatus(const Reader& in, Pod& pod) {
+  in.String({"podIP", 6}, pod.ip);
   std::string phase;
-  in.String("phase", phase);
+  in.String({"phase", 1}, phase);
   if (phase == "Pending") pod.phase = PodPhase::kPending;
   if (phase == "Running") pod.phase = PodPhase::kRunning;
   if (phase == "Succeeded") pod.phase = PodPhase::kSucceeded;
   if (phase == "Failed") pod.phase = PodPhase::kFailed;
-  in.Objects("conditions", [&](const ObjectReader& condition) {
+  in.Objects({"conditions", 2}, [&](const auto& condition) {
     std::string type;
     std::string status;
-    condition.String("type", type);
-    condition.String("status", status);
+    condition.String({"type", 1}, type);
+    condition.String({"status", 2}, status);
     if (type == "Ready") pod.ready = status == "True";
   });
-  for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
-    in.Objects(list, [&](const ObjectReader& status) { ReadContainerStatus(status, pod); });
+  for (const Field list : {Field{"containerStatuses", 8}, Field{"initContainerStatuses", 10}}) {
+    in.Objects(list, [&](const auto& status) { ReadContainerStatus(status, pod); });
   }
+}
+
+template <typename Reader>
+Result<Pod> ReadPod(const Reader& root) {
+  Pod pod;
+  ReadMeta(root, pod.meta);
+  root.Object({"metadata", 1}, [&](const auto& in) {
+    in.Map({"labels", 11}, pod.labels, [](std::string_view) { return true; });
+    in.Map({"annotations", 12}, pod.annotations, IsProfilingAnnotation);
+    ReadWorkload(in, pod);
+  });
+  root.Object({"spec", 2}, [&](const auto& in) {
+    in.String({"nodeName", 10}, pod.node);
+    in.Objects({"containers", 2},
+               [&](const auto& container) { ReadContainer(container, false, pod); });
+    in.Objects({"initContainers", 20},
+               [&](const auto& container) { ReadContainer(container, true, pod); });
+  });
+  root.Object({"status", 3}, [&](const auto& in) { ReadStatus(in, pod); });
+  if (!root.status().ok()) return root.status();
+  return pod;
 }
 
 }  // namespace
@@ -83,24 +111,11 @@ bool IsProfilingAnnotation(std::string_view key) {
 }
 
 Result<Pod> DecodePod(const nlohmann::json& object) {
-  const ObjectReader root(object, "Pod");
-  Pod pod;
-  ReadMeta(root, pod.meta);
-  root.Object("metadata", [&](const ObjectReader& in) {
-    in.Map("labels", pod.labels);
-    in.Map("annotations", pod.annotations, IsProfilingAnnotation);
-    ReadWorkload(in, pod);
-  });
-  root.Object("spec", [&](const ObjectReader& in) {
-    in.String("nodeName", pod.node);
-    in.Objects("containers",
-               [&](const ObjectReader& container) { ReadContainer(container, false, pod); });
-    in.Objects("initContainers",
-               [&](const ObjectReader& container) { ReadContainer(container, true, pod); });
-  });
-  root.Object("status", [&](const ObjectReader& in) { ReadStatus(in, pod); });
-  if (!root.status().ok()) return root.status();
-  return pod;
+  return ReadPod(ObjectReader(object, "Pod"));
+}
+
+Result<Pod> DecodePodMessage(std::string_view message) {
+  return ReadPod(MessageReader(message, "Pod"));
 }
 
 }  // namespace flamefleet::api

@@ -66,5 +66,7 @@ bool IsProfilingAnnotation(std::string_view key);
 // A v1 Pod as the API server sends it. Fields that are not read are ignored; a field of the wrong
 // type is kInvalidArgument and the message has its path ("spec.containers[1].name: want string").
 Result<Pod> DecodePod(const nlohmann::json& object);
+// The same of its protobuf message.
+Result<Pod> DecodePodMessage(std::string_view message);
 
 }  // namespace flamefleet::api

@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cache/pod_store.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 namespace flamefleet {
-namespace {
 
-// Nobody reads the version of a pod, and without it an update that changes nothing we read is no
-// change.
-Result<api::Pod> DecodePruned(const nlohmann::json& object) {
-  Result<api::Pod> pod = api::DecodePod(object);
-  if (pod.ok()) pod->meta.resource_version.clear();
-  return pod;
+PodStore::Pointer PodStore::Get(const ObjectKey& key) const {
+  MutexLock lock(&mutex_);
+  const auto found = pods_.find(KeyView{key.ns, key.name});
+  return found == pods_.end() ? nullptr : std::make_shared<const api::Pod>(Unpack(found->pod));
 }
 
-}  // namespace
-
-PodStore::PodStore(Mutex& mutex, GaugeMetric count) : Store(mutex, DecodePruned, count) {}
+std::vector<PodStore::Pointer> PodStore::ListNamespace(const std::string& ns) const {
+  MutexLock lock(&mutex_);
+  std::vector<Pointer> pods;
+  for (auto it = pods_.lower_bound(KeyView{ns, ""}); it != pods_.end() && it->pod.ns.view() == ns;
+       ++it) {
+    pods.push_back(std::make_shared<const api::Pod>(Unpack(it->pod)));
+  }
+  return pods;
+}
 
 std::vector<PodStore::Pointer> PodStore::ListNode(const std::string& node) const {
   MutexLock lock(&mutex_);
   std::vector<Pointer> pods;
   if (const auto found = by_node_.find(node); found != by_node_.end()) {
-    for (const auto& [key, pod] : found->second)
-      pods.push_back(pod);
+    for (const Entry* entry : found->second)
+      pods.push_back(std::make_shared<const api::Pod>(Unpack(entry->pod)));
   }
   return pods;
 }
@@ -36,15 +42,88 @@ std::vector<std::string> PodStore::Nodes() const {
   return nodes;
 }
 
-void PodStore::Reindex(const Pointer& before, const Pointer& after) {
-  if (before && !before->node.empty()) {
-    const auto node = by_node_.find(before->node);
-    node->second.erase({before->meta.ns, before->meta.name});
+void PodStore::EndList() {
+  std::vector<ObjectKey> gone;
+  {
+    MutexLock lock(&mutex_);
+    for (const Entry& entry : pods_) {
+      if (entry.list != list_) {
+        gone.push_back({std::string(entry.pod.ns.view()), std::string(entry.pod.Name())});
+      }
+    }
+  }
+  for (const ObjectKey& key : gone)
+    Delete(key.ns, key.name);
+}
+
+Status PodStore::Upsert(const nlohmann::json& object) {
+  Result<api::Pod> decoded = api::DecodePod(object);
+  if (decoded.ok()) return Put(*std::move(decoded));
+  const ObjectKey key = KeyOfJson(object);
+  return Keep(key.ns, key.name, decoded.status());
+}
+
+Status PodStore::UpsertMessage(std::string_view message) {
+  Result<api::Pod> decoded = api::DecodePodMessage(message);
+  if (decoded.ok()) return Put(*std::move(decoded));
+  const ObjectHead head = HeadOf({nullptr, message});
+  return Keep(head.ns, head.name, decoded.status());
+}
+
+Status PodStore::Put(const api::Pod& pod) {
+  std::optional<api::Pod> before;
+  std::optional<api::Pod> after;
+  {
+    MutexLock lock(&mutex_);
+    PackedPod packed = Pack(pod, texts_);
+    const auto known = pods_.find(KeyView{pod.meta.ns, pod.meta.name});
+    if (known != pods_.end()) {
+      known->list = list_;
+      if (known->pod == packed) return OkStatus();
+      before = Unpack(known->pod);
+      Erase(known);
+    }
+    after = Unpack(packed);
+    Insert(std::move(packed));
+    count_.Set(static_cast<double>(pods_.size()));
+  }
+  if (listener_) listener_(before ? &*before : nullptr, &*after);
+  return OkStatus();
+}
+
+Status PodStore::Keep(const std::string& ns, const std::string& name, const Status& unreadable) {
+  MutexLock lock(&mutex_);
+  if (const auto known = pods_.find(KeyView{ns, name}); known != pods_.end()) known->list = list_;
+  return unreadable;
+}
+
+void PodStore::Delete(const std::string& ns, const std::string& name) {
+  std::optional<api::Pod> before;
+  {
+    MutexLock lock(&mutex_);
+    const auto known = pods_.find(KeyView{ns, name});
+    if (known == pods_.end()) return;
+    before = Unpack(known->pod);
+    Erase(known);
+    count_.Set(static_cast<double>(pods_.size()));
+  }
+  if (listener_) listener_(&*before, nullptr);
+}
+
+void PodStore::Erase(Entries::iterator entry) {
+  if (const auto node = by_node_.find(entry->pod.node.view()); node != by_node_.end()) {
+    std::erase(node->second, &*entry);
     if (node->second.empty()) by_node_.erase(node);
   }
-  if (after && !after->node.empty()) {
-    by_node_[after->node][{after->meta.ns, after->meta.name}] = after;
-  }
+  pods_.erase(entry);
+}
+
+void PodStore::Insert(PackedPod pod) {
+  const Entry* const entry = &*pods_.insert(Entry{std::move(pod), list_}).first;
+  if (entry->pod.node.view().empty()) return;
+  std::vector<const Entry*>& node = by_node_[std::string(entry->pod.node.view())];
+  const auto place = std::ranges::upper_bound(node, entry->Key(), {}, &Entry::Key);
+  node.insert(place, entry);
 }
 
 }  // namespace flamefleet

@@ -3,7 +3,7 @@
 //
 // Thread: the ObjectSink part from the reflector's thread, the rest from any; locked by the mutex
 // of the cache. What is handed out is immutable and lives as long as it is held.
-// Bounds: one decoded object per object of the API server.
+// Bounds: one decoded object per object of the API server, during a new list too.
 // Errors: an object that cannot be decoded is reported to the reflector and what was known of it
 // stays, in a new list too: bad input must not look like a deletion.
 #pragma once
@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,7 +51,7 @@ class Store : public ObjectSink {
   Pointer Get(const ObjectKey& key) const {
     MutexLock lock(&mutex_);
     const auto found = objects_.find(key);
-    return found == objects_.end() ? nullptr : found->second;
+    return found == objects_.end() ? nullptr : found->second.object;
   }
 
   // All, by namespace and name.
@@ -60,8 +59,8 @@ class Store : public ObjectSink {
     MutexLock lock(&mutex_);
     std::vector<Pointer> all;
     all.reserve(objects_.size());
-    for (const auto& [key, object] : objects_)
-      all.push_back(object);
+    for (const auto& [key, entry] : objects_)
+      all.push_back(entry.object);
     return all;
   }
 
@@ -70,75 +69,60 @@ class Store : public ObjectSink {
     std::vector<Pointer> some;
     for (auto it = objects_.lower_bound({ns, ""}); it != objects_.end() && it->first.ns == ns;
          ++it) {
-      some.push_back(it->second);
+      some.push_back(it->second.object);
     }
     return some;
   }
 
-  Status Collect(const nlohmann::json& object) override;
-  void Replace() override;
-  void Abandon() override {
-    collected_.clear();
-    unreadable_.clear();
-  }
+  void BeginList() override { ++list_; }
+  void EndList() override;
   Status Upsert(const nlohmann::json& object) override;
   void Delete(const std::string& ns, const std::string& name) override;
 
- protected:
-  // For an index of a derived class: each change of objects_, locked.
-  virtual void Reindex(const Pointer& before, const Pointer& after) { (void)before, (void)after; }
-
-  Mutex& mutex_;
-
  private:
+  struct Entry {
+    Pointer object;
+    uint64_t list = 0;  // the newest that told of it
+  };
+
   static ObjectKey KeyOf(const T& object) { return {object.meta.ns, object.meta.name}; }
   // Puts `after` (nullptr: nothing) in the place of `key`.
   void Change(const ObjectKey& key, Pointer after);
 
+  Mutex& mutex_;
   const Decoder decode_;
   GaugeMetric count_;
   Listener listener_;
-  std::map<ObjectKey, Pointer> objects_ FF_GUARDED_BY(mutex_);
-  // Of the list in progress; the reflector's thread only.
-  std::map<ObjectKey, Pointer> collected_;
-  std::set<ObjectKey> unreadable_;
+  std::map<ObjectKey, Entry> objects_ FF_GUARDED_BY(mutex_);
+  uint64_t list_ = 0;  // how many began; the reflector's thread only
 };
 
 // The key of an object that may be anything: parts that are missing are empty.
 ObjectKey KeyOfJson(const nlohmann::json& object);
 
 template <typename T>
-Status Store<T>::Collect(const nlohmann::json& object) {
-  Result<T> decoded = decode_(object);
-  if (!decoded.ok()) {
-    unreadable_.insert(KeyOfJson(object));
-    return decoded.status();
-  }
-  ObjectKey key = KeyOf(*decoded);
-  collected_[std::move(key)] = std::make_shared<const T>(*std::move(decoded));
-  return OkStatus();
-}
-
-template <typename T>
-void Store<T>::Replace() {
+void Store<T>::EndList() {
   std::vector<ObjectKey> gone;
   {
     MutexLock lock(&mutex_);
-    for (const auto& [key, object] : objects_) {
-      if (!collected_.contains(key) && !unreadable_.contains(key)) gone.push_back(key);
+    for (const auto& [key, entry] : objects_) {
+      if (entry.list != list_) gone.push_back(key);
     }
   }
   for (const ObjectKey& key : gone)
     Change(key, nullptr);
-  for (auto& [key, object] : collected_)
-    Change(key, std::move(object));
-  Abandon();
 }
 
 template <typename T>
 Status Store<T>::Upsert(const nlohmann::json& object) {
   Result<T> decoded = decode_(object);
-  if (!decoded.ok()) return decoded.status();
+  if (!decoded.ok()) {
+    MutexLock lock(&mutex_);
+    if (const auto known = objects_.find(KeyOfJson(object)); known != objects_.end()) {
+      known->second.list = list_;
+    }
+    return decoded.status();
+  }
   ObjectKey key = KeyOf(*decoded);
   Change(key, std::make_shared<const T>(*std::move(decoded)));
   return OkStatus();
@@ -154,14 +138,17 @@ void Store<T>::Change(const ObjectKey& key, Pointer after) {
   Pointer before;
   {
     MutexLock lock(&mutex_);
-    if (const auto found = objects_.find(key); found != objects_.end()) before = found->second;
+    const auto known = objects_.find(key);
+    if (known != objects_.end()) {
+      known->second.list = list_;
+      before = known->second.object;
+    }
     if (before == after || (before && after && *before == *after)) return;
     if (after) {
-      objects_[key] = after;
+      objects_[key] = {after, list_};
     } else {
-      objects_.erase(key);
+      objects_.erase(known);
     }
-    Reindex(before, after);
     count_.Set(static_cast<double>(objects_.size()));
   }
   if (listener_) listener_(before.get(), after.get());

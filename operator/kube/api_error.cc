@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/api_error.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+#include "operator/api/json_reader.h"
+#include "operator/api/message_reader.h"
 
 namespace flamefleet {
 namespace {
@@ -12,30 +17,47 @@ using nlohmann::json;
 // A body that is no Status is quoted in the message, but never more of it than this.
 constexpr size_t kMaxQuotedBytes = 256;
 
-std::string Text(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+std::chrono::seconds Bounded(int64_t seconds) {
+  return std::min<std::chrono::seconds>(std::chrono::seconds(seconds), ApiError::kMaxRetryAfter);
 }
 
 std::optional<std::chrono::seconds> ParseSeconds(const std::string& text) {
   int seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error != std::errc() || end != text.data() + text.size() || seconds < 0) return std::nullopt;
-  return std::chrono::seconds(seconds);
+  return Bounded(seconds);
 }
 
-void ReadDetails(const json& details, ApiError& error) {
-  if (!details.is_object()) return;
-  if (const auto after = details.find("retryAfterSeconds");
-      after != details.end() && after->is_number_integer() && after->get<int64_t>() > 0) {
-    error.retry_after = std::chrono::seconds(after->get<int64_t>());
+// A body that is no Status but says something.
+ApiError Quote(int http_status, std::string_view body) {
+  ApiError error;
+  error.message = "HTTP " + std::to_string(http_status);
+  if (!body.empty()) {
+    error.message += " \"" + ToUtf8(body.substr(0, kMaxQuotedBytes)) + "\"";
   }
-  const auto causes = details.find("causes");
-  if (causes == details.end() || !causes->is_array()) return;
-  for (const json& cause : *causes) {
-    if (!cause.is_object()) continue;
-    error.causes.push_back({Text(cause, "field"), Text(cause, "reason"), Text(cause, "message")});
-  }
+  return error;
+}
+
+// `status` is an ObjectReader or a MessageReader. The rest is read before the details: they are
+// what a server may send in another shape.
+template <typename Reader>
+ApiError ReadStatus(const Reader& status) {
+  ApiError error;
+  status.Integer({"code", 6}, error.http_status);
+  status.String({"reason", 4}, error.reason);
+  status.String({"message", 3}, error.message);
+  status.Object({"details", 5}, [&](const auto& details) {
+    int64_t after = 0;
+    details.Integer({"retryAfterSeconds", 5}, after);
+    if (after > 0) error.retry_after = Bounded(after);
+    details.Objects({"causes", 4}, [&](const auto& in) {
+      ApiErrorCause& cause = error.causes.emplace_back();
+      in.String({"field", 3}, cause.field);
+      in.String({"reason", 1}, cause.reason);
+      in.String({"message", 2}, cause.message);
+    });
+  });
+  return error;
 }
 
 }  // namespace
@@ -72,28 +94,26 @@ Status ApiError::ToStatus(const std::string& operation) const {
   return InternalError(text);
 }
 
-ApiError DecodeApiError(const json& status) {
-  ApiError error;
-  if (!status.is_object()) return error;
-  if (const auto code = status.find("code"); code != status.end() && code->is_number_integer()) {
-    error.http_status = code->get<int>();
-  }
-  error.reason = Text(status, "reason");
-  error.message = Text(status, "message");
-  if (const auto details = status.find("details"); details != status.end()) {
-    ReadDetails(*details, error);
-  }
-  return error;
+bool ApiError::IsTooLargeVersion() const {
+  return std::ranges::any_of(
+      causes, [](const ApiErrorCause& cause) { return cause.reason == "ResourceVersionTooLarge"; });
+}
+
+ApiError DecodeApiError(const ServerObject& status) {
+  if (status.json != nullptr) return ReadStatus(api::ObjectReader(*status.json, "Status"));
+  return ReadStatus(api::MessageReader(status.message, "Status"));
 }
 
 ApiError DecodeApiError(int http_status, const std::string& retry_after, std::string_view body) {
-  const json parsed = json::parse(body, nullptr, /*allow_exceptions=*/false);
+  const bool protobuf = IsProtobuf(body);
+  const json parsed = protobuf ? json() : json::parse(body, nullptr, /*allow_exceptions=*/false);
   ApiError error;
-  if (parsed.is_object() && Text(parsed, "kind") == "Status") {
-    error = DecodeApiError(parsed);
+  if (protobuf) {
+    error = DecodeApiError(ServerObject{nullptr, OpenEnvelope(body)});
+  } else if (parsed.is_object() && parsed.value("kind", json()) == "Status") {
+    error = DecodeApiError(ServerObject{&parsed, {}});
   } else {
-    error.message = "HTTP " + std::to_string(http_status);
-    if (!body.empty()) error.message += " \"" + std::string(body.substr(0, kMaxQuotedBytes)) + "\"";
+    error = Quote(http_status, body);
   }
   error.http_status = http_status;
   if (const auto seconds = ParseSeconds(retry_after)) error.retry_after = seconds;

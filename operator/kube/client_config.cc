@@ -27,7 +27,8 @@ Result<ClientConfig> LoadServiceAccount(const std::string& directory, const std:
   ClientConfig config;
   config.base_url = "https://" + (ipv6 ? "kubernetes.default.svc" : host) + ":" + port;
   config.token_file = directory + "/token";
-  FF_ASSIGN_OR_RETURN(config.tls.ca_pem, ReadFile(directory + "/ca.crt", kMaxFileBytes));
+  config.ca_file = directory + "/ca.crt";
+  FF_ASSIGN_OR_RETURN(config.tls.ca_pem, ReadFile(config.ca_file, kMaxFileBytes));
   FF_ASSIGN_OR_RETURN(config.ns, ReadFile(directory + "/namespace", kMaxFileBytes));
   return config;
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClientConfig: where the API server is and how we prove who we are.
 //
-// Found like every Kubernetes tool finds it: --kubeconfig, $KUBECONFIG (a list of files, the first
-// mention of a name wins), the service account of the pod, ~/.kube/config.
+// Found like every Kubernetes tool finds it: --kubeconfig, $KUBECONFIG (a list of files, of which
+// some may be missing; the first mention of a name wins), the service account of the pod,
+// ~/.kube/config.
 //
 // Thread: any. Bounds: a file of at most 1 MiB. Errors: kNotFound no configuration anywhere;
 // kInvalidArgument a file that is not a kubeconfig, names something that is not in it, or holds
-// credentials that cannot be read; kUnimplemented a key that would change how we connect and that
-// we do not serve (exec, auth-provider, username, impersonation, proxy-url).
+// credentials that cannot be read; kUnimplemented what would change how we connect and that we do
+// not serve: auth-provider, impersonation, a plugin that needs a terminal, a proxy that is not
+// http://HOST:PORT.
 #pragma once
 
 #include <functional>
@@ -17,16 +19,25 @@
 
 #include "base/http/client.h"
 #include "base/status.h"
+#include "operator/kube/exec_plugin.h"
 
 namespace flamefleet {
 
 struct ClientConfig {
   std::string base_url;     // scheme://host[:port]
   std::string path_prefix;  // of every request, such as "/k8s/clusters/c-1"; usually empty
+  std::string proxy_url;    // http://HOST:PORT; empty: none
   HttpTlsOptions tls;
+  // Where the parts of `tls` came from, to be read again while we run; empty: they do not change.
+  std::string ca_file;
+  std::string client_cert_file;
+  std::string client_key_file;
   std::string token;       // a bearer token that does not change
   std::string token_file;  // read again while we run; wins over `token`
-  std::string ns;          // of the context or of our pod; empty: none said
+  std::string username;    // with `password`: basic authentication, when there is no token
+  std::string password;
+  std::optional<ExecPlugin> exec;
+  std::string ns;  // of the context or of our pod; empty: none said
 };
 
 // What the search reads from its surroundings, so that a test owns them.
@@ -41,7 +52,7 @@ std::optional<std::string> ProcessEnvironment(const std::string& name);
 
 Result<ClientConfig> FindClientConfig(const ConfigSources& sources);
 
-// The current context of the merged files.
+// The current context of the merged files. kNotFound when none of them is there.
 Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths);
 
 }  // namespace flamefleet

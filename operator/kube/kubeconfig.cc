@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/base64.h"
 #include "base/fd.h"
@@ -62,8 +63,9 @@ Status MergeFile(const std::string& path, MergedFiles& merged) {
   }
 }
 
-// The value of `key`-data, or the content of the file that `key` names; empty when neither is set.
-Result<std::string> ReadPem(const Entry& entry, const std::string& key) {
+// The value of `key`-data, or the content of the file that `key` names, whose path goes to `file`;
+// empty when neither is set.
+Result<std::string> ReadPem(const Entry& entry, const std::string& key, std::string& file) {
   if (const std::string data = Text(entry.body, (key + "-data").c_str()); !data.empty()) {
     Result<std::string> decoded = DecodeBase64(data);
     if (!decoded.ok()) return Annotate(decoded.status(), "read kubeconfig " + key + "-data");
@@ -71,7 +73,8 @@ Result<std::string> ReadPem(const Entry& entry, const std::string& key) {
   }
   const std::string path = Text(entry.body, key.c_str());
   if (path.empty()) return std::string();
-  Result<std::string> content = ReadFile(entry.folder / path, kMaxFileBytes);
+  file = entry.folder / path;
+  Result<std::string> content = ReadFile(file, kMaxFileBytes);
   if (!content.ok()) {
     return InvalidArgumentError("read kubeconfig " + key + ": " + ErrorMessage(content.status()));
   }
@@ -90,7 +93,6 @@ Status RefuseUnserved(const YAML::Node& body, const std::string& owner,
 }
 
 Status ApplyCluster(const Entry& entry, const std::string& owner, ClientConfig& config) {
-  FF_RETURN_IF_ERROR(RefuseUnserved(entry.body, owner, {"proxy-url"}));
   const std::string server = Text(entry.body, "server");
   const size_t scheme = server.find("://");
   if (scheme == std::string::npos) {
@@ -104,16 +106,68 @@ Status ApplyCluster(const Entry& entry, const std::string& owner, ClientConfig& 
     config.path_prefix.pop_back();
   config.tls.server_name = Text(entry.body, "tls-server-name");
   config.tls.insecure_skip_verify = Text(entry.body, "insecure-skip-tls-verify") == "true";
-  FF_ASSIGN_OR_RETURN(config.tls.ca_pem, ReadPem(entry, "certificate-authority"));
+  config.proxy_url = Text(entry.body, "proxy-url");
+  if (!config.proxy_url.empty() && !config.proxy_url.starts_with("http://")) {
+    return UnimplementedError("read kubeconfig: " + owner + " has proxy-url \"" + config.proxy_url +
+                              "\": only http://HOST:PORT is supported");
+  }
+  FF_ASSIGN_OR_RETURN(config.tls.ca_pem, ReadPem(entry, "certificate-authority", config.ca_file));
   return OkStatus();
 }
 
+// What a plugin is told of us and, if it wants, of the cluster.
+std::string ExecInfo(const ExecPlugin& plugin, bool cluster_wanted, const ClientConfig& config) {
+  nlohmann::json spec = {{"interactive", false}};
+  if (cluster_wanted) {
+    nlohmann::json cluster = {{"server", config.base_url + config.path_prefix}};
+    if (!config.tls.server_name.empty()) cluster["tls-server-name"] = config.tls.server_name;
+    if (config.tls.insecure_skip_verify) cluster["insecure-skip-tls-verify"] = true;
+    if (!config.tls.ca_pem.empty()) {
+      cluster["certificate-authority-data"] = EncodeBase64(config.tls.ca_pem);
+    }
+    if (!config.proxy_url.empty()) cluster["proxy-url"] = config.proxy_url;
+    spec["cluster"] = cluster;
+  }
+  return nlohmann::json{
+      {"kind", "ExecCredential"}, {"apiVersion", plugin.api_version}, {"spec", spec}}
+      .dump();
+}
+
+Status ApplyExec(const YAML::Node& exec, const std::filesystem::path& folder,
+                 const std::string& owner, ClientConfig& config) {
+  const std::string where = "read kubeconfig: exec of " + owner;
+  if (!exec.IsMap()) return InvalidArgumentError(where + " is not a map");
+  ExecPlugin plugin;
+  plugin.command = Text(exec, "command");
+  if (plugin.command.empty()) return InvalidArgumentError(where + " has no command");
+  if (plugin.command.find('/') != std::string::npos) plugin.command = folder / plugin.command;
+  for (const YAML::Node& argument : exec["args"])
+    plugin.arguments.push_back(argument.as<std::string>());
+  for (const YAML::Node& variable : exec["env"])
+    plugin.environment.emplace_back(Text(variable, "name"), Text(variable, "value"));
+  plugin.api_version = Text(exec, "apiVersion");
+  if (plugin.api_version != "client.authentication.k8s.io/v1" &&
+      plugin.api_version != "client.authentication.k8s.io/v1beta1") {
+    return UnimplementedError(where + " has apiVersion \"" + plugin.api_version +
+                              "\": only client.authentication.k8s.io/v1 and v1beta1 are supported");
+  }
+  if (Text(exec, "interactiveMode") == "Always") {
+    return UnimplementedError(where + " needs a terminal (interactiveMode: Always)");
+  }
+  plugin.install_hint = Text(exec, "installHint");
+  plugin.info = ExecInfo(plugin, Text(exec, "provideClusterInfo") == "true", config);
+  config.exec = std::move(plugin);
+  return OkStatus();
+}
+
+// After ApplyCluster.
 Status ApplyUser(const Entry& entry, const std::string& owner, ClientConfig& config) {
   FF_RETURN_IF_ERROR(RefuseUnserved(
-      entry.body, owner,
-      {"exec", "auth-provider", "username", "as", "as-uid", "as-groups", "as-user-extra"}));
-  FF_ASSIGN_OR_RETURN(config.tls.client_cert_pem, ReadPem(entry, "client-certificate"));
-  FF_ASSIGN_OR_RETURN(config.tls.client_key_pem, ReadPem(entry, "client-key"));
+      entry.body, owner, {"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"}));
+  FF_ASSIGN_OR_RETURN(config.tls.client_cert_pem,
+                      ReadPem(entry, "client-certificate", config.client_cert_file));
+  FF_ASSIGN_OR_RETURN(config.tls.client_key_pem,
+                      ReadPem(entry, "client-key", config.client_key_file));
   if (config.tls.client_cert_pem.empty() != config.tls.client_key_pem.empty()) {
     return InvalidArgumentError("read kubeconfig: " + owner +
                                 " has only one of client-certificate and client-key");
@@ -122,7 +176,10 @@ Status ApplyUser(const Entry& entry, const std::string& owner, ClientConfig& con
   if (const std::string path = Text(entry.body, "tokenFile"); !path.empty()) {
     config.token_file = entry.folder / path;
   }
-  return OkStatus();
+  config.username = Text(entry.body, "username");
+  config.password = Text(entry.body, "password");
+  const YAML::Node exec = entry.body["exec"];
+  return exec && !exec.IsNull() ? ApplyExec(exec, entry.folder, owner, config) : OkStatus();
 }
 
 Result<const Entry*> Find(const std::map<std::string, Entry>& entries, const std::string& kind,
@@ -157,10 +214,18 @@ Result<ClientConfig> ResolveCurrentContext(const MergedFiles& merged) {
 
 Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths) {
   MergedFiles merged;
+  Status missing = OkStatus();
+  size_t found = 0;
   for (const std::string& path : paths) {
-    const Status merge = MergeFile(path, merged);
-    if (!merge.ok()) return Annotate(merge, "read kubeconfig " + path);
+    const Status merge = Annotate(MergeFile(path, merged), "read kubeconfig " + path);
+    if (!merge.ok() && merge.code() != StatusCode::kNotFound) return merge;
+    if (merge.ok()) {
+      ++found;
+    } else {
+      missing = merge;
+    }
   }
+  if (found == 0) return missing;
   try {
     return ResolveCurrentContext(merged);
   } catch (const YAML::Exception& error) {

@@ -13,6 +13,9 @@ namespace {
 // The error body of a refused list or watch: a Status, never large.
 constexpr size_t kMaxErrorBodyBytes = 64 << 10;
 
+constexpr const char* kJsonType = "application/json";
+constexpr const char* kProtobufType = "application/vnd.kubernetes.protobuf";
+
 constexpr std::array kMethods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 // Label values of rest_client_requests_total; whatever else an API server may say is "other", no
 // answer at all is "<error>" as in client-go.
@@ -28,6 +31,13 @@ std::string Describe(const char* verb, const Resource& resource, const std::stri
                      const std::string& name) {
   const std::string owner = resource.namespaced ? ns + "/" : std::string();
   return std::string(verb) + " " + std::string(resource.kind) + " " + owner + name;
+}
+
+Result<Encoding> EncodingOf(const HttpResponse& head) {
+  const std::string type = head.Header("content-type");
+  if (type.starts_with(kProtobufType)) return Encoding::kProtobuf;
+  if (type.starts_with(kJsonType)) return Encoding::kJson;
+  return DataLossError("the answer has content type \"" + type + "\"");
 }
 
 bool AsksToRetry(const ApiError& error) {
@@ -70,59 +80,62 @@ struct RestClient::Counters {
 Result<std::unique_ptr<RestClient>> RestClient::Create(const ClientConfig& config,
                                                        const Clock& clock, Metrics& metrics,
                                                        RestClientOptions options) {
-  HttpClientOptions http_options;
-  http_options.base_url = config.base_url;
-  http_options.tls = config.tls;
-  FF_ASSIGN_OR_RETURN(std::unique_ptr<HttpClient> http, HttpClient::Create(http_options));
+  FF_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Connection::Create(config, clock));
   return std::unique_ptr<RestClient>(
-      new RestClient(config, std::move(http), clock, metrics, std::move(options)));
+      new RestClient(config, std::move(connection), clock, metrics, std::move(options)));
 }
 
-RestClient::RestClient(const ClientConfig& config, std::unique_ptr<HttpClient> http,
+RestClient::RestClient(const ClientConfig& config, std::unique_ptr<Connection> connection,
                        const Clock& clock, Metrics& metrics, RestClientOptions options)
     : options_(std::move(options)),
       path_prefix_(config.path_prefix),
-      http_(std::move(http)),
+      connection_(std::move(connection)),
       clock_(clock),
-      token_(config.token, config.token_file, clock),
       counters_(std::make_unique<Counters>(HostOf(config.base_url), metrics)) {}
 
 RestClient::~RestClient() = default;
 
-Result<HttpRequest> RestClient::NewRequest(const std::string& method,
-                                           const std::string& path_and_query) {
+HttpRequest RestClient::NewRequest(const std::string& method, const std::string& path_and_query) {
   HttpRequest request;
   request.method = method;
   request.target = path_prefix_ + path_and_query;
-  request.headers = {{"Accept", "application/json"},
-                     {"User-Agent", "flamefleet-operator/" FF_VERSION}};
+  request.headers = {{"Accept", kJsonType}, {"User-Agent", "flamefleet-operator/" FF_VERSION}};
   request.idle_timeout = request.total_timeout = options_.timeout;
-  FF_ASSIGN_OR_RETURN(const std::string token, token_.Token());
-  if (!token.empty()) request.headers["Authorization"] = "Bearer " + token;
   return request;
+}
+
+Result<std::shared_ptr<HttpClient>> RestClient::Authorize(HttpRequest& request) {
+  FF_ASSIGN_OR_RETURN(Connection::Access access, connection_->Acquire());
+  if (!access.authorization.empty()) request.headers["Authorization"] = access.authorization;
+  return std::move(access.http);
 }
 
 RestClient::StreamResult RestClient::Judge(const HttpResponse& response,
                                            const std::string& operation) {
   if (response.status >= 200 && response.status < 300) return {};
-  if (response.status == 401) token_.Refused();
+  if (response.status == 401) connection_->Refused();
   ApiError error = DecodeApiError(response.status, response.Header("retry-after"), response.body);
   return {error.ToStatus(operation), std::move(error)};
 }
 
-RestClient::Answer RestClient::CallOnce(const HttpRequest& request, const std::string& operation,
+RestClient::Answer RestClient::CallOnce(HttpRequest& request, const std::string& operation,
                                         const std::stop_token& stop) {
   if (options_.may_write && request.method != "GET") {
     if (const Status allowed = options_.may_write(); !allowed.ok()) {
       return {{Annotate(allowed, operation), {}}, {}};
     }
   }
+  const auto http = Authorize(request);
+  if (!http.ok()) return {{Annotate(http.status(), operation), {}}, {}};
   const int64_t started_ns = clock_.MonotonicNanos();
-  Result<HttpResponse> response = http_->Send(request, stop);
+  Result<HttpResponse> response = (*http)->Send(request, stop);
   counters_->Count(request.method, response);
   counters_->durations.at(request.method)
       .Observe(static_cast<double>(clock_.MonotonicNanos() - started_ns) / 1e9);
-  if (!response.ok()) return {{Annotate(response.status(), operation), {}}, {}};
+  if (!response.ok()) {
+    connection_->Failed();
+    return {{Annotate(response.status(), operation), {}}, {}};
+  }
   StreamResult result = Judge(*response, operation);
   return {std::move(result), std::move(response->body)};
 }
@@ -142,15 +155,15 @@ Result<std::string> RestClient::Call(HttpRequest request, const std::string& ope
 
 Result<std::string> RestClient::Get(const Resource& resource, const std::string& ns,
                                     const std::string& name, const std::stop_token& stop) {
-  FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("GET", ObjectPath(resource, ns, name)));
+  HttpRequest request = NewRequest("GET", ObjectPath(resource, ns, name));
   return Call(std::move(request), Describe("get", resource, ns, name), stop);
 }
 
 Result<std::string> RestClient::CreateObject(const Resource& resource, const std::string& ns,
                                              const std::string& name, const std::string& body,
                                              const std::stop_token& stop) {
-  FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("POST", CollectionPath(resource, ns)));
-  request.headers["Content-Type"] = "application/json";
+  HttpRequest request = NewRequest("POST", CollectionPath(resource, ns));
+  request.headers["Content-Type"] = kJsonType;
   request.body = body;
   return Call(std::move(request), Describe("create", resource, ns, name), stop);
 }
@@ -158,8 +171,8 @@ Result<std::string> RestClient::CreateObject(const Resource& resource, const std
 Result<std::string> RestClient::ReplaceObject(const Resource& resource, const std::string& ns,
                                               const std::string& name, const std::string& body,
                                               const std::stop_token& stop) {
-  FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("PUT", ObjectPath(resource, ns, name)));
-  request.headers["Content-Type"] = "application/json";
+  HttpRequest request = NewRequest("PUT", ObjectPath(resource, ns, name));
+  request.headers["Content-Type"] = kJsonType;
   request.body = body;
   return Call(std::move(request), Describe("replace", resource, ns, name), stop);
 }
@@ -168,7 +181,7 @@ Result<std::string> RestClient::Apply(const ApplyRequest& apply, const std::stop
   std::string path = ObjectPath(apply.resource, apply.ns, apply.name);
   if (apply.status) path += "/status";
   path += "?force=true&fieldManager=" + UrlEncode(apply.field_manager);
-  FF_ASSIGN_OR_RETURN(HttpRequest request, NewRequest("PATCH", path));
+  HttpRequest request = NewRequest("PATCH", path);
   request.headers["Content-Type"] = "application/apply-patch+yaml";
   request.body = apply.body;
   const char* verb = apply.status ? "apply status of" : "apply";
@@ -177,30 +190,42 @@ Result<std::string> RestClient::Apply(const ApplyRequest& apply, const std::stop
 
 Status RestClient::Delete(const Resource& resource, const std::string& ns, const std::string& name,
                           const std::stop_token& stop) {
-  FF_ASSIGN_OR_RETURN(
-      HttpRequest request,
-      NewRequest("DELETE", ObjectPath(resource, ns, name) + "?propagationPolicy=Background"));
+  HttpRequest request =
+      NewRequest("DELETE", ObjectPath(resource, ns, name) + "?propagationPolicy=Background");
   const Status status =
       Call(std::move(request), Describe("delete", resource, ns, name), stop).status();
   return status.code() == StatusCode::kNotFound ? OkStatus() : status;
 }
 
 RestClient::StreamResult RestClient::Stream(const StreamRequest& stream,
+                                            const EncodingHandler& on_encoding,
                                             const HttpClient::BodyHandler& on_body,
                                             const std::stop_token& stop) {
   const std::string operation =
       stream.verb + " " + stream.path_and_query.substr(0, stream.path_and_query.find('?'));
-  Result<HttpRequest> request = NewRequest("GET", stream.path_and_query);
-  if (!request.ok()) return {request.status(), {}};
-  request->idle_timeout = stream.idle_timeout;
-  request->total_timeout = stream.total_timeout;
+  HttpRequest request = NewRequest("GET", stream.path_and_query);
+  const auto http = Authorize(request);
+  if (!http.ok()) return {Annotate(http.status(), operation), {}};
+  request.idle_timeout = stream.idle_timeout;
+  request.total_timeout = stream.total_timeout;
+  if (stream.protobuf) {
+    request.headers["Accept"] = std::string(kProtobufType) + ", " + kJsonType;
+  }
 
   bool accepted = false;
+  Status readable = OkStatus();
   std::string error_body;
-  Result<HttpResponse> response = http_->Stream(
-      *request,
-      [&](const HttpResponse& head) { accepted = head.status >= 200 && head.status < 300; },
+  Result<HttpResponse> response = (*http)->Stream(
+      request,
+      [&](const HttpResponse& head) {
+        accepted = head.status >= 200 && head.status < 300;
+        if (!accepted) return;
+        const Result<Encoding> encoding = EncodingOf(head);
+        readable = encoding.status();
+        if (encoding.ok()) on_encoding(*encoding);
+      },
       [&](std::string_view piece) {
+        if (!readable.ok()) return readable;
         if (accepted) return on_body(piece);
         error_body +=
             piece.substr(0, kMaxErrorBodyBytes - std::min(kMaxErrorBodyBytes, error_body.size()));
@@ -208,7 +233,11 @@ RestClient::StreamResult RestClient::Stream(const StreamRequest& stream,
       },
       stop);
   counters_->Count("GET", response);
-  if (!response.ok()) return {Annotate(response.status(), operation), {}};
+  if (!response.ok()) {
+    connection_->Failed();
+    return {Annotate(response.status(), operation), {}};
+  }
+  if (!readable.ok()) return {Annotate(readable, operation), {}};  // and it had no body
   response->body = std::move(error_body);
   return Judge(*response, operation);
 }

@@ -22,8 +22,9 @@
 #include "base/status.h"
 #include "operator/kube/api_error.h"
 #include "operator/kube/client_config.h"
+#include "operator/kube/connection.h"
 #include "operator/kube/resource.h"
-#include "operator/kube/token_source.h"
+#include "operator/kube/server_object.h"
 
 namespace flamefleet {
 
@@ -76,7 +77,7 @@ class RestClient {
   Status Delete(const Resource& resource, const std::string& ns, const std::string& name,
                 const std::stop_token& stop = {});
 
-  // A list or a watch: a 2xx body goes to `on_body` as it arrives.
+  // A list or a watch: a 2xx body goes to `on_body` as it arrives, after its encoding was told.
   struct StreamResult {
     Status status;
     std::optional<ApiError> api_error;  // when the server answered with an error
@@ -84,11 +85,13 @@ class RestClient {
   struct StreamRequest {
     std::string verb;  // "list" or "watch", for the metrics
     std::string path_and_query;
+    bool protobuf = false;  // ask for it; a server that has it not answers in JSON
     std::chrono::milliseconds idle_timeout{30'000};
     std::chrono::milliseconds total_timeout{0};
   };
-  StreamResult Stream(const StreamRequest& request, const HttpClient::BodyHandler& on_body,
-                      const std::stop_token& stop);
+  using EncodingHandler = std::function<void(Encoding encoding)>;
+  StreamResult Stream(const StreamRequest& request, const EncodingHandler& on_encoding,
+                      const HttpClient::BodyHandler& on_body, const std::stop_token& stop);
 
  private:
   struct Answer {
@@ -97,20 +100,20 @@ class RestClient {
   };
   struct Counters;
 
-  RestClient(const ClientConfig& config, std::unique_ptr<HttpClient> http, const Clock& clock,
+  RestClient(const ClientConfig& config, std::unique_ptr<Connection> connection, const Clock& clock,
              Metrics& metrics, RestClientOptions options);
-  Result<HttpRequest> NewRequest(const std::string& method, const std::string& path_and_query);
-  Answer CallOnce(const HttpRequest& request, const std::string& operation,
-                  const std::stop_token& stop);
+  // What a request is sent with as of now; its authorization goes to `request`.
+  Result<std::shared_ptr<HttpClient>> Authorize(HttpRequest& request);
+  HttpRequest NewRequest(const std::string& method, const std::string& path_and_query);
+  Answer CallOnce(HttpRequest& request, const std::string& operation, const std::stop_token& stop);
   Result<std::string> Call(HttpRequest request, const std::string& operation,
                            const std::stop_token& stop);
   StreamResult Judge(const HttpResponse& response, const std::string& operation);
 
   const RestClientOptions options_;
   const std::string path_prefix_;
-  const std::unique_ptr<HttpClient> http_;
+  const std::unique_ptr<Connection> connection_;
   const Clock& clock_;
-  TokenSource token_;
   const std::unique_ptr<Counters> counters_;
 };
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/http/client.h"
+#include "tests/fakes/tcp_proxy.h"
 #include "tests/support/tls_server.h"
 
 namespace flamefleet {
@@ -19,13 +20,26 @@ class HttpClientTlsTest : public TlsServerTest {
     url_ = "https://" + TlsServerTest::Serve(name, std::move(more));
   }
 
-  Result<HttpResponse> Get(const HttpTlsOptions& tls) {
-    FF_ASSIGN_OR_RETURN(const auto client, HttpClient::Create({.base_url = url_, .tls = tls}));
+  Result<HttpResponse> Get(const HttpTlsOptions& tls, const std::string& proxy_url = "") {
+    FF_ASSIGN_OR_RETURN(const auto client,
+                        HttpClient::Create({.base_url = url_, .proxy_url = proxy_url, .tls = tls}));
     return client->Send({});
   }
 
   std::string url_;
 };
+
+TEST_F(HttpClientTlsTest, AProxyOnlyConnectsAndSeesNothing) {
+  Serve("address");
+  TcpProxy proxy(static_cast<uint16_t>(std::stoi(url_.substr(url_.rfind(':') + 1))), true);
+  const std::string proxy_url = "http://127.0.0.1:" + std::to_string(proxy.port());
+  const auto response = Get({.ca_pem = Pem("ca.pem")}, proxy_url);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(proxy.accepted(), 1);
+  EXPECT_FALSE(Get({.ca_pem = Pem("other.pem")}, proxy_url).ok());
+  EXPECT_EQ(Get({}, "https://127.0.0.1:1").status().code(), StatusCode::kInvalidArgument);
+}
 
 TEST_F(HttpClientTlsTest, ACertificateOfTheGivenCaForTheAddressIsTrusted) {
   Serve("address");

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -40,10 +42,23 @@ Copied Copy(int from, int to, size_t& size) {
                                                                                 : Copied::kEnd;
 }
 
+// Reads "CONNECT host:port" and its headers, and agrees.
+bool AnswerConnect(int client) {
+  std::string head;
+  for (char c = 0; !head.ends_with("\r\n\r\n"); head += c) {
+    if (recv(client, &c, 1, 0) != 1) return false;
+  }
+  constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\n\r\n";
+  return head.starts_with("CONNECT ") && send(client, kAnswer.data(), kAnswer.size(),
+                                              MSG_NOSIGNAL) == static_cast<ssize_t>(kAnswer.size());
+}
+
 }  // namespace
 
-TcpProxy::TcpProxy(uint16_t server_port)
-    : server_port_(server_port), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+TcpProxy::TcpProxy(uint16_t server_port, bool http)
+    : server_port_(server_port),
+      http_(http),
+      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address = Loopback(0);
   socklen_t size = sizeof(address);
   FF_CHECK(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
@@ -65,6 +80,7 @@ void TcpProxy::Accept() {
       0) {
     return;
   }
+  if (http_ && !AnswerConnect(link.client.get())) return;
   links_.push_back(std::move(link));
 }
 

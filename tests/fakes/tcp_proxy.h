@@ -15,8 +15,9 @@ namespace flamefleet {
 
 class TcpProxy {
  public:
-  // Listens on a port of its own and forwards to `server_port`, both on 127.0.0.1.
-  explicit TcpProxy(uint16_t server_port);
+  // Listens on a port of its own and forwards to `server_port`, both on 127.0.0.1. `http`: as an
+  // HTTP proxy, that is to who says CONNECT first.
+  explicit TcpProxy(uint16_t server_port, bool http = false);
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
@@ -47,6 +48,7 @@ class TcpProxy {
   bool Forward(Link& link);
 
   const uint16_t server_port_;
+  const bool http_;
   uint16_t port_ = 0;
   UniqueFd listener_;
   std::list<Link> links_;  // the inner thread's

@@ -49,8 +49,7 @@ class TriggersTest : public testing::Test {
     TakeKeys();
   }
 
-  template <typename T>
-  static void Put(Store<T>& store, const json& object) {
+  static void Put(ObjectSink& store, const json& object) {
     const Status put = store.Upsert(object);
     EXPECT_TRUE(put.ok()) << put;
   }

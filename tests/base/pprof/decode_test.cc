@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/pprof/merge.h"
-#include "base/pprof/wire.h"
+#include "base/wire.h"
 #include "proto/pprof/profile.pb.h"
 #include "tests/base/pprof/test_profiles.h"
 

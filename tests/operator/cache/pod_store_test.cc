@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace flamefleet {
@@ -41,9 +42,15 @@ class PodStoreTest : public testing::Test {
   }
   std::vector<std::string> TakeChanges() { return std::exchange(changes_, {}); }
   void List(const std::vector<json>& objects) {
+    store_.BeginList();
     for (const json& object : objects)
-      (void)store_.Collect(object).ok();
-    store_.Replace();
+      (void)store_.Upsert(object).ok();
+    store_.EndList();
+  }
+  std::vector<std::string> All() const {
+    std::vector<std::string> names = Names(store_.ListNamespace("a"));
+    std::ranges::copy(Names(store_.ListNamespace("b")), std::back_inserter(names));
+    return names;
   }
 
   Mutex mutex_;
@@ -57,19 +64,20 @@ TEST_F(PodStoreTest, AListTellsOnlyWhatIsDifferent) {
   List({PodJson("a", "p1", "n1"), PodJson("a", "p2", "n1")});
   EXPECT_THAT(TakeChanges(), ElementsAre("added p1", "added p2"));
   List({PodJson("a", "p2", "n1"), PodJson("a", "p3", "n1")});
-  EXPECT_THAT(TakeChanges(), ElementsAre("deleted p1", "added p3"));
-  EXPECT_THAT(Names(store_.List()), ElementsAre("a/p2", "a/p3"));
+  EXPECT_THAT(TakeChanges(), ElementsAre("added p3", "deleted p1"));
+  EXPECT_THAT(All(), ElementsAre("a/p2", "a/p3"));
   EXPECT_EQ(count_.Value(), 2);
 }
 
-TEST_F(PodStoreTest, AnAbandonedListChangesNothing) {
-  List({PodJson("a", "p1", "n1")});
+TEST_F(PodStoreTest, AListThatBreaksOffDeletesNothing) {
+  List({PodJson("a", "p1", "n1"), PodJson("a", "p2", "n1")});
   TakeChanges();
-  ASSERT_TRUE(store_.Collect(PodJson("a", "p2", "n1")).ok());
-  store_.Abandon();
+  store_.BeginList();
+  ASSERT_TRUE(store_.Upsert(PodJson("a", "p2", "n1")).ok());
   EXPECT_THAT(TakeChanges(), IsEmpty());
   List({PodJson("a", "p1", "n1")});
-  EXPECT_THAT(Names(store_.List()), ElementsAre("a/p1"));
+  EXPECT_THAT(TakeChanges(), ElementsAre("deleted p2"));
+  EXPECT_THAT(All(), ElementsAre("a/p1"));
 }
 
 TEST_F(PodStoreTest, AnUpdateOfWhatNobodyReadsIsNoChange) {
@@ -103,7 +111,7 @@ TEST_F(PodStoreTest, AnUnreadableObjectIsNotADeletion) {
   EXPECT_FALSE(store_.Upsert(Unreadable("a", "p1")).ok());
   List({Unreadable("a", "p1"), PodJson("a", "p2", "n1"), json("rubbish")});
   EXPECT_THAT(TakeChanges(), IsEmpty());
-  EXPECT_THAT(Names(store_.List()), ElementsAre("a/p1", "a/p2"));
+  EXPECT_THAT(All(), ElementsAre("a/p1", "a/p2"));
 }
 
 TEST_F(PodStoreTest, WhatIsHandedOutStaysAfterItsDeletion) {

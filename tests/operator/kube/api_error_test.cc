@@ -48,10 +48,18 @@ TEST(ApiError, TheHeaderOrElseTheBodySaysWhenToRetry) {
   EXPECT_EQ(DecodeApiError(429, "-1", "").retry_after, std::nullopt);
 }
 
+TEST(ApiError, NoServerMakesUsWaitForHours) {
+  EXPECT_EQ(DecodeApiError(429, "86400", "").retry_after, ApiError::kMaxRetryAfter);
+  const char* body = R"({"kind":"Status","details":{"retryAfterSeconds":9223372036854775807}})";
+  EXPECT_EQ(DecodeApiError(429, "", body).retry_after, ApiError::kMaxRetryAfter);
+}
+
 TEST(ApiError, ExpiredIsToldByCodeOrReason) {
   EXPECT_TRUE(DecodeApiError(410, "", "").IsExpired());
-  EXPECT_TRUE(DecodeApiError(nlohmann::json{{"code", 410}}).IsExpired());
-  EXPECT_TRUE(DecodeApiError(nlohmann::json{{"reason", "Expired"}}).IsExpired());
+  const nlohmann::json gone = {{"code", 410}};
+  const nlohmann::json expired = {{"reason", "Expired"}};
+  EXPECT_TRUE(DecodeApiError({&gone, {}}).IsExpired());
+  EXPECT_TRUE(DecodeApiError({&expired, {}}).IsExpired());
   EXPECT_FALSE(DecodeApiError(500, "", "").IsExpired());
 }
 
@@ -66,7 +74,8 @@ TEST(ApiError, AStatusWithFieldsOfWrongTypesIsStillAnError) {
   const char* body = R"({"kind":"Status","reason":5,"message":[],"details":{"causes":[1,{}],
                          "retryAfterSeconds":"x"}})";
   EXPECT_EQ(DecodeApiError(500, "", body).ToStatus("get x").code(), StatusCode::kUnavailable);
-  EXPECT_EQ(DecodeApiError(nlohmann::json("text")).http_status, 0);
+  const nlohmann::json text = "text";
+  EXPECT_EQ(DecodeApiError({&text, {}}).http_status, 0);
 }
 
 }  // namespace

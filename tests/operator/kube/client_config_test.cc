@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace flamefleet {
 namespace {
@@ -137,10 +138,96 @@ TEST_F(ClientConfigTest, WithoutAnyConfigurationTheErrorSaysWhereWeLooked) {
 }
 
 TEST_F(ClientConfigTest, WhatWeDoNotServeIsRefusedByName) {
-  for (const char* key : {"exec", "auth-provider", "username", "as", "as-groups"}) {
+  for (const char* key : {"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"}) {
     const Status status = LoadKubeconfig({WithUser("{" + std::string(key) + ": x}")}).status();
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << key;
     EXPECT_THAT(ErrorMessage(status), HasSubstr(key));
+  }
+}
+
+TEST_F(ClientConfigTest, AMissingFileOfTheListIsSkipped) {
+  const std::string file = WithUser("{token: t}");
+  const std::string missing = folder_ / "missing";
+  EXPECT_EQ(FindClientConfig(Sources({{"KUBECONFIG", missing + ":" + file}}))->token, "t");
+  const Status status = FindClientConfig(Sources({{"KUBECONFIG", missing}})).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(ErrorMessage(status), HasSubstr(missing));
+}
+
+TEST_F(ClientConfigTest, FilesOfCredentialsAreRememberedToBeReadAgain) {
+  const std::string cert = Write("cert.pem", "cert");
+  const std::string key = Write("key.pem", "key");
+  const auto config =
+      LoadKubeconfig({WithUser("{client-certificate: cert.pem, client-key: " + key + "}")});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->tls.client_cert_pem, "cert");
+  EXPECT_EQ(config->client_cert_file, cert);
+  EXPECT_EQ(config->client_key_file, key);
+  EXPECT_EQ(config->ca_file, "");
+}
+
+TEST_F(ClientConfigTest, NameAndPasswordAreBasicAuthentication) {
+  const auto config = LoadKubeconfig({WithUser("{username: me, password: '0'}")});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->username, "me");
+  EXPECT_EQ(config->password, "0");
+}
+
+TEST_F(ClientConfigTest, APluginIsToldOfTheClusterWhenItAsks) {
+  const auto config = LoadKubeconfig({Write("config", R"(
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: 'https://h:6443/p', certificate-authority-data: UEVNIENB}}]
+users:
+- name: u
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1
+      command: bin/plugin
+      args: [get-token, --cluster, "7"]
+      env: [{name: PROFILE, value: me}]
+      installHint: get it
+      interactiveMode: IfAvailable
+      provideClusterInfo: true
+)")});
+  ASSERT_TRUE(config.ok()) << config.status();
+  ASSERT_TRUE(config->exec.has_value());
+  EXPECT_EQ(config->exec->command, folder_ / "bin/plugin");
+  EXPECT_THAT(config->exec->arguments, testing::ElementsAre("get-token", "--cluster", "7"));
+  EXPECT_THAT(config->exec->environment, testing::ElementsAre(testing::Pair("PROFILE", "me")));
+  EXPECT_EQ(config->exec->install_hint, "get it");
+  EXPECT_EQ(nlohmann::json::parse(config->exec->info), nlohmann::json::parse(R"(
+      {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
+       "spec": {"interactive": false, "cluster": {"server": "https://h:6443/p",
+                "certificate-authority-data": "UEVNIENB"}}})"));
+}
+
+TEST_F(ClientConfigTest, APluginThatCannotWorkIsRefused) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"{exec: x}", "not a map"},
+      {"{exec: {apiVersion: client.authentication.k8s.io/v1}}", "no command"},
+      {"{exec: {command: x, apiVersion: client.authentication.k8s.io/v1alpha1}}", "v1alpha1"},
+      {"{exec: {command: x, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Always}}",
+       "terminal"},
+      {"{exec: {command: x, apiVersion: client.authentication.k8s.io/v1, args: [[]]}}",
+       "read kubeconfig"},
+  };
+  for (const auto& [user, error] : rows)
+    EXPECT_THAT(ErrorMessage(LoadKubeconfig({WithUser(user)}).status()), HasSubstr(error));
+}
+
+TEST_F(ClientConfigTest, OnlyAPlainProxyIsTaken) {
+  const auto load = [this](const std::string& proxy) {
+    return LoadKubeconfig({Write("config",
+                                 "current-context: c\ncontexts: [{name: c, context: {cluster: "
+                                 "k}}]\nclusters: [{name: k, cluster: {server: 'https://h', "
+                                 "proxy-url: '" +
+                                     proxy + "'}}]\n")});
+  };
+  EXPECT_EQ(load("http://proxy:3128")->proxy_url, "http://proxy:3128");
+  for (const char* proxy : {"https://proxy:3128", "socks5://proxy:1080"}) {
+    EXPECT_EQ(load(proxy).status().code(), StatusCode::kUnimplemented) << proxy;
+    EXPECT_THAT(ErrorMessage(load(proxy).status()), HasSubstr(proxy));
   }
 }
 

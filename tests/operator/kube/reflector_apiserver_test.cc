@@ -5,6 +5,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/mutex.h"
 #include "base/thread.h"
@@ -25,17 +26,14 @@ using Objects = std::map<std::string, std::string>;
 
 class RecordingSink final : public ObjectSink {
  public:
-  Status Collect(const json& object) override {
-    collected_[NameOf(object)] = object["data"].dump();
-    return OkStatus();
-  }
-  void Replace() override {
+  void BeginList() override { listed_.clear(); }
+  void EndList() override {
     MutexLock lock(&mutex_);
-    objects_ = std::exchange(collected_, {});
+    std::erase_if(objects_, [this](const auto& object) { return !listed_.contains(object.first); });
   }
-  void Abandon() override { collected_.clear(); }
   Status Upsert(const json& object) override {
     MutexLock lock(&mutex_);
+    listed_.insert(NameOf(object));
     objects_[NameOf(object)] = object["data"].dump();
     return OkStatus();
   }
@@ -56,7 +54,7 @@ class RecordingSink final : public ObjectSink {
  private:
   mutable Mutex mutex_;
   Objects objects_;
-  Objects collected_;
+  std::set<std::string> listed_;
 };
 
 class ReflectorTest : public testing::Test {

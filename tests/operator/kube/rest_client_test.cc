@@ -154,7 +154,7 @@ TEST_F(RestClientTest, TheBodyOfARefusedStreamIsItsErrorAndNeverReachesTheHandle
   WillAnswer(410, R"({"kind":"Status","reason":"Expired","message":"too old"})");
   bool called = false;
   const auto result = client_->Stream(
-      {"watch", "/api/v1/pods?watch=1", std::chrono::seconds(5), std::chrono::seconds(5)},
+      {.verb = "watch", .path_and_query = "/api/v1/pods?watch=1"}, [&](Encoding) { called = true; },
       [&](std::string_view) {
         called = true;
         return OkStatus();
@@ -164,6 +164,21 @@ TEST_F(RestClientTest, TheBodyOfARefusedStreamIsItsErrorAndNeverReachesTheHandle
   ASSERT_TRUE(result.api_error.has_value());
   EXPECT_TRUE(result.api_error->IsExpired());
   EXPECT_EQ(ErrorMessage(result.status), "watch /api/v1/pods: too old");
+}
+
+TEST_F(RestClientTest, AnAnswerOfAnotherTypeIsNeverParsed) {
+  WillAnswer(200, "hello");
+  {
+    MutexLock lock(&mutex_);
+    answers_.back().content_type = "text/html";
+  }
+  const auto result = client_->Stream(
+      {.verb = "list", .path_and_query = "/api/v1/pods", .protobuf = true}, [](Encoding) {},
+      [](std::string_view) { return OkStatus(); }, {});
+  EXPECT_EQ(result.status.code(), StatusCode::kDataLoss);
+  EXPECT_NE(ErrorMessage(result.status).find("text/html"), std::string::npos) << result.status;
+  EXPECT_EQ(Requests().at(0).Header("accept"),
+            "application/vnd.kubernetes.protobuf, application/json");
 }
 
 TEST_F(RestClientTest, RequestsAreCountedByMethodAndCode) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // WireReader: walks the fields of one protobuf message, without copying and without recursion.
-// Private to base/pprof.
 //
 // Thread: none of its own; one owner.
 // Errors: a message that ends inside a field, a varint over 10 bytes, field number 0 and the
@@ -11,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace flamefleet::pprof {
+namespace flamefleet {
 
 enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
@@ -87,4 +86,4 @@ class WireReader {
   bool damaged_ = false;
 };
 
-}  // namespace flamefleet::pprof
+}  // namespace flamefleet
