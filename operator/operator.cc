@@ -143,7 +143,9 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
       [&](const std::string& token, const std::stop_token& done) {
         return reviewer.Check(token, done);
       },
-      [this](const std::string& node) { triggers_.OnReport(node); });
+      [this, &agents](const std::string& node) {
+        triggers_.OnReport(node, agents.ReportOf(node));
+      });
   ChannelKeys keys({*client_, clock_, options_.ns, plan::OperatorNames(options_.ns)}, agents,
                    metrics_);
   Applier applier(*client_, metrics_);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/triggers.h"
 
-#include <set>
+#include <algorithm>
+#include <utility>
 
 #include "operator/plan/pod_plan.h"
 
@@ -77,7 +78,7 @@ void Triggers::OnBackend(const api::ProfilingBackend* before, const api::Profili
   AllNodes();
   AllPools(kObjectDelay);  // their agents are told of all backends
   AllTargets(kCountDelay);
-  AllBackends();  // another one may be the default now
+  AllBackends(kCountDelay);  // another one may be the default now
 }
 
 void Triggers::OnPool(const api::AgentPool* before, const api::AgentPool* after) {
@@ -94,23 +95,77 @@ void Triggers::OnOwned(const OwnedWorkload& object) {
   if (backend != object.labels.end()) queue_.Add(BackendKey(backend->second), kObjectDelay);
 }
 
-void Triggers::OnReport(const std::string& node) {
-  std::set<std::string> namespaces;
-  for (const auto& pod : cache_.pods.ListNode(node))
-    namespaces.insert(pod->meta.ns);
-  for (const std::string& ns : namespaces) {
-    for (const auto& target : cache_.targets.ListNamespace(ns)) {
-      queue_.Add(TargetKey(target->meta), kCountDelay);
+std::optional<std::set<std::string>> ChangedPods(const plan::NodeReport* before,
+                                                 const plan::NodeReport& after) {
+  if (before == nullptr || before->pool != after.pool || before->connected != after.connected ||
+      before->received != after.received || before->sampling != after.sampling ||
+      before->problems != after.problems) {
+    return std::nullopt;
+  }
+  std::set<std::string> changed;
+  // Both are ordered by the same ids.
+  auto old = before->collections.begin();
+  auto now = after.collections.begin();
+  while (old != before->collections.end() || now != after.collections.end()) {
+    const bool gone = now == after.collections.end() ||
+                      (old != before->collections.end() && old->first < now->first);
+    const bool added = !gone && (old == before->collections.end() || now->first < old->first);
+    if (gone) {
+      changed.insert((old++)->first.pod_uid);
+    } else if (added) {
+      changed.insert((now++)->first.pod_uid);
+    } else {
+      plan::CollectionHealth health = old->second;
+      health.last_delivered_ns = now->second.last_delivered_ns;
+      // Never delivered and delivered once are different things.
+      const bool first = old->second.last_delivered_ns == 0 && health.last_delivered_ns != 0;
+      if (first || health != now->second) changed.insert(now->first.pod_uid);
+      ++old;
+      ++now;
     }
   }
-  AllPools(kCountDelay);
-  AllBackends();
+  return changed;
+}
+
+std::shared_ptr<const plan::NodeReport> Triggers::Exchange(
+    const std::string& node, std::shared_ptr<const plan::NodeReport> report) {
+  MutexLock lock(&mutex_);
+  const auto [found, added] = reports_.try_emplace(node);
+  std::swap(found->second, report);
+  if (added) {
+    std::erase_if(reports_, [&](const auto& entry) {
+      return entry.first != node && cache_.pods.ListNode(entry.first).empty();
+    });
+  }
+  return report;
+}
+
+void Triggers::OnReport(const std::string& node, std::shared_ptr<const plan::NodeReport> report) {
+  if (report == nullptr) return;
+  const plan::NodeReport& after = *report;
+  const auto before = Exchange(node, report);
+  const auto changed = ChangedPods(before.get(), after);
+  const auto has_changed = [&](const api::Pod& pod) {
+    return !changed || changed->contains(pod.meta.uid);
+  };
+  for (const auto& pod : cache_.pods.ListNode(node)) {
+    for (const auto& target : cache_.targets.ListNamespace(pod->meta.ns)) {
+      if (!plan::Matches(*target, *pod)) continue;
+      queue_.Add(TargetKey(target->meta),
+                 has_changed(*pod) ? kCountDelay : std::chrono::nanoseconds(kTimeDelay));
+    }
+  }
+  const std::chrono::nanoseconds delay =
+      !changed || !changed->empty() ? std::chrono::nanoseconds(kCountDelay) : kTimeDelay;
+  queue_.Add(PoolKey(after.pool), delay);
+  if (before != nullptr && before->pool != after.pool) queue_.Add(PoolKey(before->pool), delay);
+  AllBackends(delay);
 }
 
 void Triggers::All() {
   AllNodes();
   AllPools(kCountDelay);
-  AllBackends();
+  AllBackends(kCountDelay);
   AllTargets(kObjectDelay);
 }
 
@@ -129,9 +184,9 @@ void Triggers::AllPools(std::chrono::nanoseconds delay) {
     queue_.Add(PoolKey(pool->meta.name), delay);
 }
 
-void Triggers::AllBackends() {
+void Triggers::AllBackends(std::chrono::nanoseconds delay) {
   for (const auto& backend : cache_.backends.List()) {
-    queue_.Add(BackendKey(backend->meta.name), kCountDelay);
+    queue_.Add(BackendKey(backend->meta.name), delay);
   }
 }
 

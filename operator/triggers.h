@@ -7,9 +7,15 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
+#include "base/mutex.h"
 #include "operator/cache/cluster_cache.h"
+#include "operator/plan/fleet.h"
 #include "operator/runtime/work_queue.h"
 
 namespace flamefleet {
@@ -22,12 +28,15 @@ class Triggers {
   static constexpr std::chrono::milliseconds kObjectDelay{50};
   // Statuses that count pods or reports.
   static constexpr std::chrono::seconds kCountDelay{1};
+  // The same, when nothing but the time of the last profile moved: agents report every 10 s.
+  static constexpr std::chrono::minutes kTimeDelay{1};
 
   // References outlive this object. Begins to listen to the stores of the cache.
   Triggers(ClusterCache& cache, WorkQueue& queue, std::string ns);
 
-  // The agent of a node came, went, or reported something else than before.
-  void OnReport(const std::string& node);
+  // The agent of a node came, went or reported: `report` is the newest. What it concerns is told
+  // from the one before: the pool, and of the node's pods those whose health changed.
+  void OnReport(const std::string& node, std::shared_ptr<const plan::NodeReport> report);
   // Everything there is, once the cache is filled.
   void All();
 
@@ -37,14 +46,25 @@ class Triggers {
   void OnBackend(const api::ProfilingBackend* before, const api::ProfilingBackend* after);
   void OnPool(const api::AgentPool* before, const api::AgentPool* after);
   void OnOwned(const OwnedWorkload& object);
+  // The last report of the node, replaced by `report`.
+  std::shared_ptr<const plan::NodeReport> Exchange(const std::string& node,
+                                                   std::shared_ptr<const plan::NodeReport> report);
   void AllNodes();
   void AllTargets(std::chrono::nanoseconds delay);
   void AllPools(std::chrono::nanoseconds delay);
-  void AllBackends();
+  void AllBackends(std::chrono::nanoseconds delay);
 
   ClusterCache& cache_;
   WorkQueue& queue_;
   const std::string ns_;
+  Mutex mutex_;
+  // By node; of nodes that have pods.
+  std::map<std::string, std::shared_ptr<const plan::NodeReport>> reports_ FF_GUARDED_BY(mutex_);
 };
+
+// The pods whose health another report judges otherwise, by UID; nullopt: any of the node's. Only
+// the times of profiles that were delivered do not count.
+std::optional<std::set<std::string>> ChangedPods(const plan::NodeReport* before,
+                                                 const plan::NodeReport& after);
 
 }  // namespace flamefleet

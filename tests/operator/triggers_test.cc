@@ -12,15 +12,18 @@ namespace flamefleet {
 namespace {
 
 using nlohmann::json;
-using testing::Contains;
 using testing::IsEmpty;
-using testing::Not;
+using testing::IsSupersetOf;
 using testing::UnorderedElementsAre;
 
 json Pod(const std::string& ns, const std::string& name, const std::string& node,
          const json& labels = json::object(), const json& annotations = json::object()) {
   return {{"metadata",
-           {{"namespace", ns}, {"name", name}, {"labels", labels}, {"annotations", annotations}}},
+           {{"namespace", ns},
+            {"name", name},
+            {"uid", "uid-" + name},
+            {"labels", labels},
+            {"annotations", annotations}}},
           {"spec", {{"nodeName", node}}},
           {"status", {{"phase", "Running"}}}};
 }
@@ -125,13 +128,72 @@ TEST_F(TriggersTest, WhatWeMadeConcernsWhatItWasMadeFor) {
   EXPECT_THAT(TakeKeys(), UnorderedElementsAre("backend/main"));
 }
 
-TEST_F(TriggersTest, AReportConcernsTheTargetsOfItsNodesNamespaces) {
-  triggers_.OnReport("n1");
-  const auto keys = TakeKeys();
-  EXPECT_THAT(keys, Contains("target/shop/checkout"));
-  EXPECT_THAT(keys, Contains("pool/default"));
-  EXPECT_THAT(keys, Contains("backend/main"));
-  EXPECT_THAT(keys, Not(Contains("target/other/checkout")));
+std::shared_ptr<const plan::NodeReport> Report(const std::string& pod_uid,
+                                               plan::CollectionState state,
+                                               int64_t last_delivered_ns,
+                                               const std::string& pool = "default") {
+  plan::NodeReport report;
+  report.pool = pool;
+  report.connected = report.received = report.sampling = true;
+  report.collections[{"other", "main", plan::ProfileType::kCpu}] = {};
+  plan::CollectionHealth& health = report.collections[{pod_uid, "main", plan::ProfileType::kCpu}];
+  health.state = state;
+  health.last_delivered_ns = last_delivered_ns;
+  return std::make_shared<const plan::NodeReport>(std::move(report));
+}
+
+TEST_F(TriggersTest, AReportConcernsTheTargetsWhosePodsChangedAndThePool) {
+  Put(cache_.pools, Named("gpu"));
+  Put(cache_.pods, Pod("shop", "cart-2", "n1", {{"app", "cart"}}));
+  TakeKeys();
+  // The first of a node: nobody knows what changed.
+  triggers_.OnReport("n1", Report("uid-checkout-1", plan::CollectionState::kWaiting, 0));
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("target/shop/checkout", "target/shop/cart",
+                                               "pool/default", "backend/main"));
+  triggers_.OnReport("n1", Report("uid-checkout-1", plan::CollectionState::kDelivering, 5));
+  EXPECT_THAT(TakeKeys(),
+              UnorderedElementsAre("target/shop/checkout", "pool/default", "backend/main"));
+  // Gone to another pool: both count.
+  triggers_.OnReport("n1", Report("uid-checkout-1", plan::CollectionState::kDelivering, 5, "gpu"));
+  EXPECT_THAT(TakeKeys(), IsSupersetOf({"pool/default", "pool/gpu"}));
+}
+
+TEST_F(TriggersTest, AReportWithNothingNewButTheTimeIsNoHurry) {
+  triggers_.OnReport("n1", Report("uid-checkout-1", plan::CollectionState::kDelivering, 5));
+  TakeKeys();
+  for (int i = 6; i < 10; ++i)
+    triggers_.OnReport("n1", Report("uid-checkout-1", plan::CollectionState::kDelivering, i));
+  EXPECT_THAT(TakeKeys(), IsEmpty());
+  clock_.Advance(std::chrono::nanoseconds(Triggers::kTimeDelay).count());
+  EXPECT_THAT(TakeKeys(),
+              UnorderedElementsAre("target/shop/checkout", "pool/default", "backend/main"));
+}
+
+TEST_F(TriggersTest, AnAgentThatGoesConcernsAllPodsOfItsNode) {
+  const auto report = Report("uid-checkout-1", plan::CollectionState::kDelivering, 5);
+  triggers_.OnReport("n1", report);
+  TakeKeys();
+  plan::NodeReport gone = *report;
+  gone.connected = false;
+  triggers_.OnReport("n1", std::make_shared<const plan::NodeReport>(gone));
+  EXPECT_THAT(TakeKeys(),
+              UnorderedElementsAre("target/shop/checkout", "pool/default", "backend/main"));
+}
+
+TEST(ChangedPods, AreThoseWhoseCollectionsCameWentOrFared) {
+  plan::NodeReport before;
+  before.collections[{"a", "main", plan::ProfileType::kCpu}] = {};
+  before.collections[{"b", "main", plan::ProfileType::kCpu}] = {};
+  before.collections[{"c", "main", plan::ProfileType::kCpu}].last_delivered_ns = 1;
+  plan::NodeReport after = before;
+  EXPECT_THAT(*ChangedPods(&before, after), IsEmpty());
+  after.collections.erase({"a", "main", plan::ProfileType::kCpu});
+  after.collections[{"b", "main", plan::ProfileType::kCpu}].last_delivered_ns =
+      1;  // for the first time
+  after.collections[{"c", "main", plan::ProfileType::kCpu}].last_delivered_ns = 2;
+  after.collections[{"d", "main", plan::ProfileType::kCpu}] = {};
+  EXPECT_THAT(*ChangedPods(&before, after), UnorderedElementsAre("a", "b", "d"));
+  EXPECT_EQ(ChangedPods(nullptr, after), std::nullopt);
 }
 
 TEST_F(TriggersTest, ABurstOfPodsIsOneRunOfTheNode) {
