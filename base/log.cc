@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/log_format.h"
 
 namespace flamefleet {
 namespace {
@@ -17,6 +19,11 @@ constexpr std::array<const char*, 4> kLevelNames = {"debug", "info", "warn", "er
 std::atomic<LogLevel>& MinimumLevel() {
   static std::atomic<LogLevel> level{LogLevel::kInfo};
   return level;
+}
+
+std::atomic<LogFormat>& Format() {
+  static std::atomic<LogFormat> format{LogFormat::kJson};
+  return format;
 }
 
 // A JSON string; bytes that are not UTF-8 become U+FFFD.
@@ -31,6 +38,15 @@ struct ValueText {
   std::string operator()(double value) const { return nlohmann::json(value).dump(); }
   std::string operator()(const std::string& value) const { return Quoted(value); }
 };
+
+// In quotes only where they are needed.
+std::string Unquoted(std::string text) {
+  const auto plain = [](char c) {
+    return c > ' ' && c <= '~' && c != '"' && c != '=' && c != '\\';
+  };
+  const bool is_plain = text.size() > 2 && std::all_of(text.begin() + 1, text.end() - 1, plain);
+  return is_plain && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
+}
 
 }  // namespace
 
@@ -49,9 +65,37 @@ std::string FormatLogLine(int64_t wall_ns, LogLevel level, std::string_view even
   return line;
 }
 
+std::string FormatLogText(int64_t wall_ns, LogLevel level, std::string_view event,
+                          std::initializer_list<LogField> fields) {
+  constexpr std::array<const char*, 4> kColumn = {"DEBUG", "INFO ", "WARN ", "ERROR"};
+  std::string line =
+      FormatRfc3339(wall_ns) + " " + kColumn[static_cast<size_t>(level)] + " " + std::string(event);
+  const char* separator = "  ";
+  for (const auto& [key, value] : fields) {
+    line += separator;
+    line += key;
+    line += '=';
+    line += Unquoted(std::visit(ValueText{}, value.value()));
+    separator = " ";
+  }
+  return line;
+}
+
+void SetLogFormat(LogFormat format) {
+  Format().store(format, std::memory_order_relaxed);
+}
+
+Result<LogFormat> ParseLogFormat(std::string_view name) {
+  if (name == "json") return LogFormat::kJson;
+  if (name == "text") return LogFormat::kText;
+  return InvalidArgumentError("log format '" + std::string(name) + "': want json or text");
+}
+
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (level < MinimumLevel().load(std::memory_order_relaxed)) return;
-  std::string line = FormatLogLine(SystemClock().WallNanos(), level, event, fields);
+  const bool text = Format().load(std::memory_order_relaxed) == LogFormat::kText;
+  std::string line =
+      (text ? FormatLogText : FormatLogLine)(SystemClock().WallNanos(), level, event, fields);
   line += '\n';
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

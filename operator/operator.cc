@@ -6,10 +6,12 @@
 #include "base/http/server.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "operator/channel_keys.h"
 #include "operator/control/control_server.h"
 #include "operator/controllers.h"
+#include "operator/debug_state.h"
 #include "operator/own_image.h"
 #include "operator/plan/names.h"
 #include "operator/security/token_reviewer.h"
@@ -35,6 +37,9 @@ class Operator::Impl {
  private:
   HttpServerResponse Answer(const HttpServerRequest& request);
   HttpServerResponse Readiness() const;
+  HttpServerResponse AnswerDebug(const HttpServerRequest& request) const;
+  Status ServeHttp();
+  void SetServing(const control::ControlServer* agents);
   Result<plan::ObjectSettings> FindSettings(const std::stop_token& stop);
   // A term as the leader.
   Status Serve(const plan::ObjectSettings& settings, const std::stop_token& term_over);
@@ -49,7 +54,12 @@ class Operator::Impl {
   ClusterCache cache_{options_.ns, metrics_};
   WorkQueue queue_{clock_, metrics_, "operator"};
   Triggers triggers_{cache_, queue_, options_.ns};
-  std::unique_ptr<HttpServer> http_;  // last: it reads the above
+  mutable Mutex term_mutex_;
+  // While this process leads; else nullptr.
+  const control::ControlServer* agents_ FF_GUARDED_BY(term_mutex_) = nullptr;
+  // Last: they read the above.
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<HttpServer> debug_http_;
 };
 
 Status Operator::Impl::Start() {
@@ -66,12 +76,32 @@ Status Operator::Impl::Start() {
   RestClientOptions for_all;
   for_all.may_write = [this] { return elector_->MayWrite(); };
   FF_ASSIGN_OR_RETURN(client_, RestClient::Create(options_.client, clock_, metrics_, for_all));
+  return ServeHttp();
+}
+
+Status Operator::Impl::ServeHttp() {
   HttpServerOptions http;
   http.listen = options_.listen;
   FF_ASSIGN_OR_RETURN(http_, HttpServer::Create(http, [this](const HttpServerRequest& request) {
                         return Answer(request);
                       }));
+  if (options_.debug_listen.empty()) return OkStatus();
+  FF_RETURN_IF_ERROR(CheckLoopback(options_.debug_listen));
+  HttpServerOptions debug;
+  debug.listen = options_.debug_listen;
+  debug.max_connections = 4;
+  debug.handler_threads = 1;
+  FF_ASSIGN_OR_RETURN(debug_http_,
+                      HttpServer::Create(debug, [this](const HttpServerRequest& request) {
+                        return AnswerDebug(request);
+                      }));
   return OkStatus();
+}
+
+HttpServerResponse Operator::Impl::AnswerDebug(const HttpServerRequest& request) const {
+  if (request.path != "/debug/state") return {404, "text/plain", "there is /debug/state\n", {}};
+  MutexLock lock(&term_mutex_);
+  return {200, "application/json", DebugState(cache_, queue_, *elector_, agents_), {}};
 }
 
 HttpServerResponse Operator::Impl::Answer(const HttpServerRequest& request) {
@@ -94,6 +124,12 @@ HttpServerResponse Operator::Impl::Readiness() const {
   const std::string holder = elector_->holder();
   if (holder.empty()) return answer(503, "nobody holds the lease yet");
   return answer(200, "ok: standing by for " + holder);
+}
+
+void Operator::Impl::SetServing(const control::ControlServer* agents) {
+  MutexLock lock(&term_mutex_);
+  agents_ = agents;
+  serving_ = agents != nullptr;
 }
 
 Result<plan::ObjectSettings> Operator::Impl::FindSettings(const std::stop_token& stop) {
@@ -177,10 +213,10 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
   triggers_.All();
   const std::jthread thread = StartThread(
       "worker", [&worker](const std::stop_token& stop_worker) { worker.Run(stop_worker); });
-  serving_ = true;
+  SetServing(&agents);
   while (!WaitForStop(term_over, std::chrono::hours(1))) {
   }
-  serving_ = false;
+  SetServing(nullptr);
   return OkStatus();
 }
 

@@ -33,6 +33,7 @@ struct OperatorOptions {
   std::string pod;            // the operator's own; needed only without `image`
   std::string image;          // of agents and stores; empty: that of the own pod
   std::string listen;         // /healthz, /readyz, /metrics
+  std::string debug_listen;   // /debug/state, on loopback only; empty: not served
   std::string agents_listen;  // the agents' control channel
   LeaseOptions lease;         // its namespace is `ns`
 };

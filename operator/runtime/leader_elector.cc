@@ -122,8 +122,10 @@ void LeaderElector::Renew(const std::stop_token& done, std::stop_source& over) {
       continue;
     }
     if (done.stop_requested()) return;
-    Report(held);
-    if (held.code() != StatusCode::kFailedPrecondition && leading()) continue;
+    if (held.code() != StatusCode::kFailedPrecondition && leading()) {
+      Report(held);
+      continue;
+    }
     leads_until_ns_ = 0;
     Log(LogLevel::kError, "no longer leading",
         {{"lease", options_.name}, {"holder", holder()}, {"error", held}});

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/log_format.h"
+
 namespace flamefleet {
 namespace {
 
@@ -25,6 +27,22 @@ TEST(Log, ALineIsOneJsonObjectWhateverTheTextHolds) {
 TEST(Log, AnUnknownLevelIsRefused) {
   EXPECT_EQ(*ParseLogLevel("warn"), LogLevel::kWarn);
   EXPECT_FALSE(ParseLogLevel("WARN").ok());
+}
+
+TEST(LogText, QuotesOnlyWhatNeedsIt) {
+  EXPECT_EQ(FormatLogText(0, LogLevel::kInfo, "leading",
+                          {{"lease", "flamefleet-operator"}, {"pods", 3}, {"ok", true}}),
+            "1970-01-01T00:00:00.000Z INFO  leading  lease=flamefleet-operator pods=3 ok=true");
+  EXPECT_EQ(FormatLogText(0, LogLevel::kWarn, "failed",
+                          {{"error", "a \"b\"\nc=d"}, {"empty", ""}, {"path", "a\\nb"}}),
+            "1970-01-01T00:00:00.000Z WARN  failed  error=\"a \\\"b\\\"\\nc=d\" empty=\"\" "
+            "path=\"a\\\\nb\"");
+}
+
+TEST(LogFormat, HasTwoNames) {
+  EXPECT_EQ(ParseLogFormat("json").value_or(LogFormat::kText), LogFormat::kJson);
+  EXPECT_EQ(ParseLogFormat("text").value_or(LogFormat::kJson), LogFormat::kText);
+  EXPECT_FALSE(ParseLogFormat("yaml").ok());
 }
 
 }  // namespace

@@ -351,6 +351,24 @@ TEST_F(OperatorTest, AStopIsCleanAndQuick) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+TEST_F(OperatorTest, ItsStateCanBeLookedAtFromThisHostOnly) {
+  const auto agent = StartFleet();
+  EXPECT_EQ(operator_->Http("/debug/state").status, 404);
+  json state;
+  EXPECT_TRUE(Eventually([&] {
+    state = json::parse(operator_->Debug("/debug/state").body, nullptr, false);
+    return state.value("/streams/items/0/connected"_json_pointer, false);
+  })) << state.dump(1);
+  EXPECT_EQ(state["leading"], true);
+  EXPECT_EQ(state["targets"]["items"][0]["namespace"], "shop");
+  EXPECT_EQ(state["pools"]["items"][0]["name"], "default");
+  EXPECT_TRUE(state["queue"]["items"].is_array());
+  // On an address that others can reach it does not start.
+  OperatorProcess open(server_->kubeconfig(), {"--debug-listen=0.0.0.0:0"});
+  const int status = open.Wait();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+}
+
 TEST_F(OperatorTest, ItsMetricsPassPromtool) {
   const std::string file = testing::TempDir() + "/operator_metrics.txt";
   const std::string text = operator_->Http("/metrics").body;

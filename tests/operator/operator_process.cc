@@ -61,6 +61,7 @@ void OperatorProcess::Start() {
       "--namespace=" + std::string(kOperatorNamespace),
       "--image=example.org/flamefleet:test",
       "--listen=127.0.0.1:" + std::to_string(http_port_),
+      "--debug-listen=127.0.0.1:" + std::to_string(debug_port_),
       "--agents-listen=127.0.0.1:" + std::to_string(agents_port_)};
   arguments.insert(arguments.end(), flags_.begin(), flags_.end());
   std::vector<char*> argv;
@@ -85,8 +86,8 @@ void OperatorProcess::Signal(int signal) const {
   kill(pid_, signal);
 }
 
-HttpResponse OperatorProcess::Http(const std::string& path) const {
-  auto client = HttpClient::Create({"http://127.0.0.1:" + std::to_string(http_port_)});
+HttpResponse OperatorProcess::Http(uint16_t port, const std::string& path) {
+  auto client = HttpClient::Create({"http://127.0.0.1:" + std::to_string(port)});
   FF_CHECK(client.ok());
   HttpRequest request;
   request.target = path;

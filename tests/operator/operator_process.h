@@ -38,7 +38,9 @@ class OperatorProcess {
   void Signal(int signal) const;
   bool running() const { return pid_ > 0; }
 
-  HttpResponse Http(const std::string& path) const;
+  // Of the port that everybody may reach, and of the one on loopback.
+  HttpResponse Http(const std::string& path) const { return Http(http_port_, path); }
+  HttpResponse Debug(const std::string& path) const { return Http(debug_port_, path); }
   // -1: there is no such series.
   double Metric(const std::string& series) const;
   // Serves agents, and writes.
@@ -49,9 +51,12 @@ class OperatorProcess {
   std::string agents_address() const { return "127.0.0.1:" + std::to_string(agents_port_); }
 
  private:
+  static HttpResponse Http(uint16_t port, const std::string& path);
+
   const std::string kubeconfig_;
   const std::vector<std::string> flags_;
   const uint16_t http_port_ = FreePort();
+  const uint16_t debug_port_ = FreePort();
   const uint16_t agents_port_ = FreePort();
   pid_t pid_ = -1;
 };
