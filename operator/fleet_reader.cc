@@ -4,6 +4,7 @@
 #include <set>
 
 #include "operator/control/control_server.h"
+#include "operator/plan/assignment.h"
 
 namespace flamefleet {
 namespace {
@@ -34,7 +35,7 @@ FleetReader::FleetReader(const ClusterCache& cache, const control::ControlServer
 
 bool FleetReader::IsAgentPod(const api::Pod& pod) const {
   return pod.meta.ns == ns_ && pod.workload_kind == "DaemonSet" && !PoolLabelOf(pod).empty() &&
-         plan::IsLive(pod);
+         pod.phase != api::PodPhase::kSucceeded && pod.phase != api::PodPhase::kFailed;
 }
 
 const FleetReader::Node& FleetReader::NodeOf(const std::string& name) {
@@ -44,10 +45,25 @@ const FleetReader::Node& FleetReader::NodeOf(const std::string& name) {
   node.name = name;
   node.report = agents_.ReportOf(name);
   for (const PodStore::Pointer& pod : cache_.pods.ListNode(name)) {
-    if (IsAgentPod(*pod)) node.agent_pod = pod;
+    if (!IsAgentPod(*pod)) continue;
+    auto pool = cache_.pools.Get({"", PoolLabelOf(*pod)});
+    if (pool == nullptr || pool->meta.deleting) continue;
+    const bool same = node.pool != nullptr && node.pool->meta.name == pool->meta.name;
+    if (node.pool != nullptr && !same && !plan::IsOlder(*pool, *node.pool)) continue;
+    if (same && pod->meta.deleting) continue;  // beside the one that replaces it
+    node.pool = std::move(pool);
+    node.agent_pod = pod;
   }
-  if (node.agent_pod) node.pool = cache_.pools.Get({"", PoolLabelOf(*node.agent_pod)});
+  if (node.pool == nullptr && node.report != nullptr) {
+    node.pool = cache_.pools.Get({"", node.report->pool});
+  }
   return node;
+}
+
+bool FleetReader::MayOptIn(const api::OptIn& opt_in, const std::string& ns) const {
+  if (opt_in.namespaces.empty()) return true;
+  const auto object = cache_.namespaces.Get({"", ns});
+  return object != nullptr && opt_in.namespaces.Matches(object->labels);
 }
 
 plan::PodPlan FleetReader::PlanOf(const api::Pod& pod) {
@@ -58,9 +74,12 @@ plan::PodPlan FleetReader::PlanOf(const api::Pod& pod) {
     if (plan::Matches(*target, pod)) targets.push_back(target.get());
   }
   const Node& node = NodeOf(pod.node);
-  const api::AnnotationFamilies families =
-      node.pool ? node.pool->spec.opt_in : api::AgentPoolSpec().opt_in;
-  return plan::PlanPod({pod, std::move(targets), families, backends_});
+  static const api::AgentPoolSpec kDefaults;
+  const api::AgentPoolSpec& spec = node.pool ? node.pool->spec : kDefaults;
+  const bool may_opt_in = MayOptIn(spec.opt_in, pod.meta.ns);
+  return plan::PlanPod({pod, std::move(targets),
+                        may_opt_in ? spec.opt_in.families : api::AnnotationFamilies(), backends_,
+                        may_opt_in && spec.scope == api::PoolScope::kAllPods});
 }
 
 plan::PodView FleetReader::View(const PodStore::Pointer& pod) {

@@ -27,8 +27,10 @@ class FleetReader {
  public:
   struct Node {
     std::string name;
-    PodStore::Pointer agent_pod;                     // of the DaemonSet of any pool; may be nullptr
-    Store<api::AgentPool>::Pointer pool;             // of that pod; may be nullptr
+    // The pool that the node belongs to: the oldest of those with an agent there; between two
+    // agents, that of the last one. nullptr: none.
+    Store<api::AgentPool>::Pointer pool;
+    PodStore::Pointer agent_pod;                     // of that pool; may be nullptr
     std::shared_ptr<const plan::NodeReport> report;  // nullptr: its agent never connected
   };
 
@@ -59,6 +61,7 @@ class FleetReader {
   };
 
   plan::PodPlan PlanOf(const api::Pod& pod);
+  bool MayOptIn(const api::OptIn& opt_in, const std::string& ns) const;
   bool IsAgentPod(const api::Pod& pod) const;
 
   const ClusterCache& cache_;

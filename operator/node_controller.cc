@@ -10,9 +10,10 @@ namespace flamefleet {
 void NodeController::Assign(const std::string& node) {
   FleetReader reader(context_.cache, context_.agents, context_.settings.ns);
   plan::NodeAssignment assignment;
+  const auto pool = reader.NodeOf(node).pool;  // without it nobody says what may be profiled
   const auto any = [](const api::Pod&) { return true; };
   for (const plan::PodView& view : reader.Views(context_.cache.pods.ListNode(node), any)) {
-    if (auto assigned = plan::AssignPod(*view.pod, *view.plan)) {
+    if (auto assigned = plan::AssignPod(*view.pod, *view.plan); assigned && pool != nullptr) {
       assignment.emplace(view.pod->meta.uid, *std::move(assigned));
     }
     if (const auto unmet = plan::UnmetWish(*view.plan)) {
@@ -25,7 +26,7 @@ void NodeController::Assign(const std::string& node) {
   } else {
     context_.assignments[node] = assignment;
   }
-  context_.agents.SetAssignment(node, std::move(assignment));
+  context_.agents.SetAssignment(node, std::move(assignment), pool ? pool->meta.name : "");
 }
 
 Result<Controller::Outcome> NodeController::Reconcile(const std::string& object,

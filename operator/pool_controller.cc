@@ -9,16 +9,52 @@
 namespace flamefleet {
 namespace {
 
-plan::PoolView ViewOf(const ClusterCache& cache, FleetReader& reader, const std::string& pool) {
+// May its pods' profiles be the pool's business without a target? The plan decides which ones are.
+bool IsCandidate(const api::AgentPool& pool, const api::Pod& pod) {
+  return pool.spec.scope == api::PoolScope::kAllPods || !pod.annotations.empty();
+}
+
+plan::PoolView ViewOf(FleetReader& reader, const ClusterCache& cache, const api::AgentPool& pool) {
   plan::PoolView view;
-  for (const FleetReader::Node* node : reader.NodesOfPool(pool)) {
-    view.nodes.push_back({node->name, node->report.get(), node->agent_pod->ready});
-    const auto annotated = [](const api::Pod& pod) { return !pod.annotations.empty(); };
-    const auto pods = reader.Views(cache.pods.ListNode(node->name), annotated);
+  for (const FleetReader::Node* node : reader.NodesOfPool(pool.meta.name)) {
+    const bool own = node->pool == nullptr || node->pool->meta.name == pool.meta.name;
+    view.nodes.push_back({node->name, node->report.get(),
+                          node->agent_pod != nullptr && node->agent_pod->ready,
+                          own ? "" : node->pool->meta.name});
+    if (!own) continue;
+    const auto pods = reader.Views(cache.pods.ListNode(node->name),
+                                   [&](const api::Pod& pod) { return IsCandidate(pool, pod); });
     view.pods.insert(view.pods.end(), pods.begin(), pods.end());
   }
   return view;
 }
+
+// What the cluster says about the DaemonSet, as long as it is held.
+struct DaemonSetView {
+  Store<OwnedWorkload>::Pointer live;
+  Store<api::ObjectEvent>::Pointer refused_pods;
+  std::vector<Store<api::AgentPod>::Pointer> pods;
+
+  DaemonSetView(const ClusterCache& cache, const std::string& ns, const std::string& pool)
+      : live(cache.daemon_sets.Get({ns, plan::AgentDaemonSetName(pool)})) {
+    if (live == nullptr) return;
+    for (auto& event : cache.refused_pods.ListNamespace(ns)) {
+      if (event->object_uid != live->meta.uid) continue;
+      if (refused_pods == nullptr || refused_pods->last_ns < event->last_ns)
+        refused_pods = std::move(event);
+    }
+    for (auto& pod : cache.agent_pods.ListNamespace(ns)) {
+      if (pod->pool == pool) pods.push_back(std::move(pod));
+    }
+  }
+
+  void AddTo(plan::PoolView& view) const {
+    view.daemon_set = live.get();
+    view.refused_pods = refused_pods.get();
+    for (const auto& pod : pods)
+      view.agent_pods.push_back(pod.get());
+  }
+};
 
 }  // namespace
 
@@ -40,16 +76,19 @@ Result<Controller::Outcome> PoolController::Reconcile(const std::string& object,
 
   Configure(*pool);
   const std::string& ns = context_.settings.ns;
-  const auto live = cache.daemon_sets.Get({ns, plan::AgentDaemonSetName(object)});
+  const DaemonSetView daemon_set(cache, ns, object);
   const Status applied =
       context_.applier.Apply(kDaemonSets, plan::AgentDaemonSet(*pool, context_.settings),
-                             live ? &live->owned : nullptr, stop);
+                             daemon_set.live ? &daemon_set.live->owned : nullptr, stop);
   SayIfRefused(context_, kAgentPools, pool->meta, applied);
 
   FleetReader reader(cache, context_.agents, ns);
-  plan::PoolView view = ViewOf(cache, reader, object);
-  view.daemon_set = live.get();
-  const plan::StatusInput input = StatusInputNow(context_, pool->status.observed_generation != 0);
+  plan::PoolView view = ViewOf(reader, cache, *pool);
+  daemon_set.AddTo(view);
+  if (applied.code() == StatusCode::kInvalidArgument ||
+      applied.code() == StatusCode::kPermissionDenied)
+    view.refusal = ErrorMessage(applied);
+  const plan::StatusInput input = StatusInputNow(context_, pool->status.observed_generation > 0);
   const api::AgentPoolStatus status = plan::PoolStatus(*pool, view, input);
   const bool agent_away = std::ranges::any_of(view.nodes, [](const plan::PoolView::Node& node) {
     return node.report == nullptr || !node.report->connected;

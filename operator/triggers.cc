@@ -2,6 +2,7 @@
 #include "operator/triggers.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "operator/plan/pod_plan.h"
@@ -47,6 +48,16 @@ Triggers::Triggers(ClusterCache& cache, WorkQueue& queue, std::string ns)
   cache.daemon_sets.Listen(owned);
   cache.deployments.Listen(owned);
   cache.services.Listen(owned);
+  cache.namespaces.Listen([this](const auto* before, const auto* after) {
+    if (before != nullptr && after != nullptr && before->labels == after->labels) return;
+    OnNamespace((after != nullptr ? after : before)->meta.name);
+  });
+  cache.agent_pods.Listen([this](const api::AgentPod* before, const api::AgentPod* after) {
+    queue_.Add(PoolKey((after != nullptr ? after : before)->pool), kCountDelay);
+  });
+  cache.refused_pods.Listen([this](const api::ObjectEvent* before, const api::ObjectEvent* after) {
+    OnRefusedPods(*(after != nullptr ? after : before));
+  });
 }
 
 void Triggers::OnPod(const api::Pod& pod) {
@@ -54,7 +65,14 @@ void Triggers::OnPod(const api::Pod& pod) {
   for (const auto& target : cache_.targets.ListNamespace(pod.meta.ns)) {
     if (plan::Matches(*target, pod)) queue_.Add(TargetKey(target->meta), kCountDelay);
   }
-  if (!pod.annotations.empty() || pod.meta.ns == ns_) AllPools(kCountDelay);
+  if (pod.meta.ns == ns_) {
+    AllPools(kCountDelay);
+    return;
+  }
+  for (const auto& pool : cache_.pools.List()) {
+    if (!pod.annotations.empty() || pool->spec.scope == api::PoolScope::kAllPods)
+      queue_.Add(PoolKey(pool->meta.name), kCountDelay);
+  }
 }
 
 void Triggers::OnTarget(const api::ProfilingTarget* before, const api::ProfilingTarget* after) {
@@ -93,6 +111,20 @@ void Triggers::OnOwned(const OwnedWorkload& object) {
   if (pool != object.labels.end()) queue_.Add(PoolKey(pool->second), kObjectDelay);
   const auto backend = object.labels.find(std::string(api::kBackendLabel));
   if (backend != object.labels.end()) queue_.Add(BackendKey(backend->second), kObjectDelay);
+}
+
+void Triggers::OnNamespace(const std::string& ns) {
+  const auto selects = [](const auto& pool) { return !pool->spec.opt_in.namespaces.empty(); };
+  if (std::ranges::none_of(cache_.pools.List(), selects)) return;
+  for (const auto& pod : cache_.pods.ListNamespace(ns)) {
+    if (!pod->node.empty()) queue_.Add(NodeKey(pod->node), kNodeDelay);
+  }
+  AllPools(kCountDelay);
+}
+
+void Triggers::OnRefusedPods(const api::ObjectEvent& event) {
+  const auto daemon_set = cache_.daemon_sets.Get({event.meta.ns, event.object});
+  if (daemon_set != nullptr) OnOwned(*daemon_set);
 }
 
 std::optional<std::set<std::string>> ChangedPods(const plan::NodeReport* before,

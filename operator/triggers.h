@@ -45,6 +45,8 @@ class Triggers {
   void OnTarget(const api::ProfilingTarget* before, const api::ProfilingTarget* after);
   void OnBackend(const api::ProfilingBackend* before, const api::ProfilingBackend* after);
   void OnPool(const api::AgentPool* before, const api::AgentPool* after);
+  void OnNamespace(const std::string& ns);
+  void OnRefusedPods(const api::ObjectEvent& event);
   void OnOwned(const OwnedWorkload& object);
   // The last report of the node, replaced by `report`.
   std::shared_ptr<const plan::NodeReport> Exchange(const std::string& node,

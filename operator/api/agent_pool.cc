@@ -21,26 +21,64 @@ void ReadToleration(const ObjectReader& in, Toleration& toleration) {
   }
 }
 
-void ReadSpec(const ObjectReader& in, AgentPoolSpec& spec) {
+void ReadOptIn(const ObjectReader& in, OptIn& opt_in) {
+  in.Object("namespaceSelector",
+            [&](const ObjectReader& selector) { ReadSelector(selector, opt_in.namespaces); });
+  if (in.Find("annotations") == nullptr) return;
+  std::vector<std::string> families;
+  in.Strings("annotations", families);
+  opt_in.families.pyroscope = std::ranges::find(families, "Pyroscope") != families.end();
+  opt_in.families.grafana = std::ranges::find(families, "Grafana") != families.end();
+}
+
+void ReadMaxUnavailable(const ObjectReader& in, std::string& max_unavailable) {
+  const json* value = in.Find("maxUnavailable");
+  if (value == nullptr) return;
+  if (value->is_string()) return in.String("maxUnavailable", max_unavailable);
+  int32_t number = 0;
+  in.Integer("maxUnavailable", number);
+  max_unavailable = std::to_string(number);
+}
+
+// Where the agents run.
+void ReadPlacement(const ObjectReader& in, AgentPoolSpec& spec) {
   in.Map("nodeSelector", spec.node_selector);
+  in.Object("affinity", [&](const ObjectReader& affinity) {
+    const json* node = affinity.Find("nodeAffinity");
+    if (node != nullptr && !node->empty()) spec.node_affinity = node->dump();
+  });
   in.Objects("tolerations", [&](const ObjectReader& toleration) {
     ReadToleration(toleration, spec.tolerations.emplace_back());
   });
-  in.Object("sampling", [&](const ObjectReader& sampling) {
-    sampling.Integer("frequency", spec.sampling_frequency_hz);
-  });
+}
+
+// What their pods are like.
+void ReadPods(const ObjectReader& in, AgentPoolSpec& spec) {
   in.Object("resources", [&](const ObjectReader& resources) {
     resources.Quantities("requests", spec.resources.requests);
     resources.Quantities("limits", spec.resources.limits);
   });
   in.String("image", spec.image);
   in.String("imagePullPolicy", spec.image_pull_policy);
-  in.Object("optIn", [&](const ObjectReader& opt_in) {
-    if (opt_in.Find("annotations") == nullptr) return;
-    std::vector<std::string> families;
-    opt_in.Strings("annotations", families);
-    spec.opt_in.pyroscope = std::ranges::find(families, "Pyroscope") != families.end();
-    spec.opt_in.grafana = std::ranges::find(families, "Grafana") != families.end();
+  in.Objects("imagePullSecrets", [&](const ObjectReader& secret) {
+    secret.String("name", spec.image_pull_secrets.emplace_back());
+  });
+  in.String("priorityClassName", spec.priority_class);
+  in.Object("updateStrategy", [&](const ObjectReader& strategy) {
+    ReadMaxUnavailable(strategy, spec.max_unavailable);
+  });
+  in.Map("podLabels", spec.pod_labels);
+  in.Map("podAnnotations", spec.pod_annotations);
+}
+
+void ReadSpec(const ObjectReader& in, AgentPoolSpec& spec) {
+  ReadPlacement(in, spec);
+  ReadPods(in, spec);
+  in.Enumeration<PoolScope>(
+      "scope", {{"OptIn", PoolScope::kOptIn}, {"AllPods", PoolScope::kAllPods}}, spec.scope);
+  in.Object("optIn", [&](const ObjectReader& opt_in) { ReadOptIn(opt_in, spec.opt_in); });
+  in.Object("sampling", [&](const ObjectReader& sampling) {
+    sampling.Integer("frequency", spec.sampling_frequency_hz);
   });
 }
 
@@ -51,6 +89,7 @@ void ReadStatus(const ObjectReader& in, AgentPoolStatus& status) {
     nodes.Integer("desired", status.nodes.desired);
     nodes.Integer("ready", status.nodes.ready);
     nodes.Integer("profiling", status.nodes.profiling);
+    nodes.Integer("degraded", status.nodes.degraded);
   });
   ReadPodCounts(in, "annotatedPods", status.annotated_pods);
   ReadFailingPods(in, status.failing_pods);
@@ -77,12 +116,14 @@ Result<AgentPool> DecodeAgentPool(const json& object) {
 
 json EncodeStatus(const AgentPoolStatus& status) {
   const AgentPoolStatus::Nodes& nodes = status.nodes;
-  json out = {
-      {"observedGeneration", status.observed_generation},
-      {"conditions", EncodeConditions(status.conditions)},
-      {"nodes",
-       {{"desired", nodes.desired}, {"ready", nodes.ready}, {"profiling", nodes.profiling}}},
-      {"annotatedPods", EncodePodCounts(status.annotated_pods)}};
+  json out = {{"observedGeneration", status.observed_generation},
+              {"conditions", EncodeConditions(status.conditions)},
+              {"nodes",
+               {{"desired", nodes.desired},
+                {"ready", nodes.ready},
+                {"profiling", nodes.profiling},
+                {"degraded", nodes.degraded}}},
+              {"annotatedPods", EncodePodCounts(status.annotated_pods)}};
   if (!status.failing_pods.empty()) out["failingPods"] = EncodeFailingPods(status.failing_pods);
   if (!status.warnings.empty()) out["warnings"] = EncodeWarnings(status.warnings);
   if (!status.problem_nodes.empty()) {

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "operator/api/kinds.h"
+#include "operator/api/label_selector.h"
 #include "operator/api/profiling_backend.h"
 
 namespace flamefleet::api {
@@ -33,14 +34,35 @@ struct AnnotationFamilies {
   friend bool operator==(const AnnotationFamilies&, const AnnotationFamilies&) = default;
 };
 
+// How pods may be profiled without a ProfilingTarget.
+struct OptIn {
+  AnnotationFamilies families{.pyroscope = true, .grafana = true};
+  LabelSelector namespaces;  // only pods of these
+
+  friend bool operator==(const OptIn&, const OptIn&) = default;
+};
+
+enum class PoolScope {
+  kOptIn,    // what targets and annotations ask for
+  kAllPods,  // and CPU of every other pod
+};
+
 struct AgentPoolSpec {
   StringMap node_selector;
+  // affinity.nodeAffinity as JSON text, since it is only handed on; empty: none.
+  std::string node_affinity;
   std::vector<Toleration> tolerations;
+  PoolScope scope = PoolScope::kOptIn;
+  OptIn opt_in;
   int32_t sampling_frequency_hz = 19;
   Resources resources;
   std::string image;              // empty: the one the operator was started with
   std::string image_pull_policy;  // empty: Kubernetes' default
-  AnnotationFamilies opt_in{.pyroscope = true, .grafana = true};
+  std::vector<std::string> image_pull_secrets;
+  std::string priority_class;           // empty: the cluster's default
+  std::string max_unavailable = "10%";  // a percentage or a number
+  StringMap pod_labels;
+  StringMap pod_annotations;
 
   friend bool operator==(const AgentPoolSpec&, const AgentPoolSpec&) = default;
 };
@@ -58,13 +80,14 @@ struct AgentPoolStatus {
     int64_t desired = 0;    // nodes that should run an agent
     int64_t ready = 0;      // agents whose readiness probe passes
     int64_t profiling = 0;  // agents connected and sampling
+    int64_t degraded = 0;   // with a problem, listed below or not
     friend bool operator==(const Nodes&, const Nodes&) = default;
   };
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
   Nodes nodes;
-  PodCounts annotated_pods;                // opted in by annotations, on this pool's nodes
-  std::vector<FailingPod> failing_pods;    // of annotated pods; at most 10, oldest first
+  PodCounts annotated_pods;                // without a target, on this pool's nodes
+  std::vector<FailingPod> failing_pods;    // of such pods; at most 10, oldest first
   std::vector<PodWarning> warnings;        // of pods on this pool's nodes; at most 10, by pod
   std::vector<ProblemNode> problem_nodes;  // at most 20, by name
 

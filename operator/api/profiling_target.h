@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "operator/api/kinds.h"
+#include "operator/api/label_selector.h"
 
 namespace flamefleet::api {
 
@@ -63,24 +64,6 @@ struct ProfileSpec {
   PullSpec pull;
 
   friend bool operator==(const ProfileSpec&, const ProfileSpec&) = default;
-};
-
-struct LabelRequirement {
-  enum class Operator { kIn, kNotIn, kExists, kDoesNotExist };
-  std::string key;
-  Operator op = Operator::kIn;
-  std::vector<std::string> values;
-
-  friend bool operator==(const LabelRequirement&, const LabelRequirement&) = default;
-};
-
-struct LabelSelector {
-  StringMap match_labels;
-  std::vector<LabelRequirement> match_expressions;
-
-  // All requirements hold; an empty selector matches everything.
-  bool Matches(const StringMap& labels) const;
-  friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
 };
 
 struct ProfilingTargetSpec {

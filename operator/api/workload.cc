@@ -20,6 +20,7 @@ Result<Workload> DecodeDaemonSet(const nlohmann::json& object) {
   root.Object("status", [&](const ObjectReader& in) {
     in.Integer("observedGeneration", workload.observed_generation);
     in.Integer("desiredNumberScheduled", workload.desired);
+    in.Integer("currentNumberScheduled", workload.created);
     in.Integer("updatedNumberScheduled", workload.updated);
     in.Integer("numberReady", workload.ready);
   });

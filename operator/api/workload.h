@@ -16,6 +16,7 @@ struct Workload {
   StringMap labels;
   int64_t observed_generation = 0;
   int64_t desired = 0;  // pods that should run
+  int64_t created = 0;  // DaemonSet: nodes that have one
   int64_t updated = 0;  // pods of the newest template
   int64_t ready = 0;    // DaemonSet: numberReady; Deployment: availableReplicas
 

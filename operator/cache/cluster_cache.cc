@@ -12,10 +12,16 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kOwnedSelector = "app.kubernetes.io/managed-by=flamefleet-operator";
+constexpr const char* kAgentPodSelector = "flamefleet.dev/pool";
+constexpr const char* kRefusedPodsSelector = "regarding.kind=DaemonSet,reason=FailedCreate";
+
+GaugeMetric CountOf(Metrics& metrics, std::string_view kind) {
+  return metrics.Gauge("flamefleet_operator_cached_objects", "Objects in the cache.",
+                       {{"kind", std::string(kind)}});
+}
 
 GaugeMetric CountOf(Metrics& metrics, const Resource& resource) {
-  return metrics.Gauge("flamefleet_operator_cached_objects", "Objects in the cache.",
-                       {{"kind", std::string(resource.kind)}});
+  return CountOf(metrics, resource.kind);
 }
 
 template <Result<api::Workload> (*kDecode)(const json&)>
@@ -36,6 +42,9 @@ ClusterCache::ClusterCache(std::string ns, Metrics& metrics)
       deployments(mutex_, DecodeOwned<api::DecodeDeployment>, CountOf(metrics, kDeployments)),
       // A Service has none of a workload's numbers; reading it as a DaemonSet takes its metadata.
       services(mutex_, DecodeOwned<api::DecodeDaemonSet>, CountOf(metrics, kServices)),
+      namespaces(mutex_, api::DecodeNamespace, CountOf(metrics, kNamespaces)),
+      agent_pods(mutex_, api::DecodeAgentPod, CountOf(metrics, "AgentPod")),
+      refused_pods(mutex_, api::DecodeObjectEvent, CountOf(metrics, kEvents)),
       ns_(std::move(ns)) {}
 
 ClusterCache::~ClusterCache() {
@@ -47,24 +56,28 @@ void ClusterCache::Start(RestClient& client, const Clock& clock) {
     const char* thread;
     const Resource& resource;
     ObjectSink& sink;
-    bool owned;  // only what the operator made, in its namespace
+    bool own;  // only of the operator's namespace, and what these select
+    const char* label_selector;
+    const char* field_selector;
   };
   const Watch watches[] = {
-      {"watch-pods", kPods, pods, false},
-      {"watch-targets", kProfilingTargets, targets, false},
-      {"watch-backends", kProfilingBackends, backends, false},
-      {"watch-pools", kAgentPools, pools, false},
-      {"watch-daemonset", kDaemonSets, daemon_sets, true},
-      {"watch-deploymnt", kDeployments, deployments, true},
-      {"watch-services", kServices, services, true},
+      {"watch-pods", kPods, pods, false, "", ""},
+      {"watch-targets", kProfilingTargets, targets, false, "", ""},
+      {"watch-backends", kProfilingBackends, backends, false, "", ""},
+      {"watch-pools", kAgentPools, pools, false, "", ""},
+      {"watch-namespces", kNamespaces, namespaces, false, "", ""},
+      {"watch-daemonset", kDaemonSets, daemon_sets, true, kOwnedSelector, ""},
+      {"watch-deploymnt", kDeployments, deployments, true, kOwnedSelector, ""},
+      {"watch-services", kServices, services, true, kOwnedSelector, ""},
+      {"watch-agentpods", kPods, agent_pods, true, kAgentPodSelector, ""},
+      {"watch-events", kEvents, refused_pods, true, "", kRefusedPodsSelector},
   };
   for (const Watch& watch : watches) {
     ReflectorOptions options;
     options.resource = watch.resource;
-    if (watch.owned) {
-      options.ns = ns_;
-      options.label_selector = kOwnedSelector;
-    }
+    if (watch.own) options.ns = ns_;
+    options.label_selector = watch.label_selector;
+    options.field_selector = watch.field_selector;
     Reflector& reflector = *reflectors_.emplace_back(
         std::make_unique<Reflector>(client, options, watch.sink, clock, metrics_));
     threads_.push_back(StartThread(

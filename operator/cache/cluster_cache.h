@@ -4,8 +4,8 @@
 //
 // Thread: Start and the destructor from one thread; the stores see Store. Threads inside: one per
 // kind, called watch-...
-// Bounds: pods of the whole cluster, pruned; our kinds; and of the operator's namespace the objects
-// that carry its label.
+// Bounds: pods of the whole cluster, pruned; labels of namespaces; our kinds; and of the operator's
+// namespace the objects that carry its labels, and events of DaemonSets.
 // Errors: none; a kind that cannot be listed is tried again, and synced() stays false.
 #pragma once
 
@@ -17,7 +17,10 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "operator/api/agent_pod.h"
 #include "operator/api/agent_pool.h"
+#include "operator/api/namespace.h"
+#include "operator/api/object_event.h"
 #include "operator/api/profiling_backend.h"
 #include "operator/api/profiling_target.h"
 #include "operator/api/workload.h"
@@ -54,6 +57,9 @@ class ClusterCache {
   Store<OwnedWorkload> daemon_sets;
   Store<OwnedWorkload> deployments;
   Store<OwnedWorkload> services;  // only meta, labels and owned are set
+  Store<api::Namespace> namespaces;
+  Store<api::AgentPod> agent_pods;
+  Store<api::ObjectEvent> refused_pods;  // why pods of DaemonSets are not created
 
   // Begins to fill the stores; listeners are set before. References outlive this object.
   void Start(RestClient& client, const Clock& clock);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/agent_hub.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"
@@ -148,18 +150,28 @@ void AgentHub::SetConfig(const std::string& pool, plan::AgentConfig config) {
     Pump(*stream);
 }
 
-void AgentHub::SetAssignment(const std::string& node, plan::NodeAssignment assignment) {
-  StreamPtr stream;
+void AgentHub::SetAssignment(const std::string& node, plan::NodeAssignment assignment,
+                             const std::string& pool) {
+  std::vector<StreamPtr> streams;
+  bool changed = false;  // who speaks for the node
   {
     const MutexLock lock(&mutex_);
+    if (pool.empty()) {
+      owners_.erase(node);
+    } else {
+      owners_[node] = pool;
+    }
+    changed = Elect(node);
     if (assignment.empty()) {
       assignments_.erase(node);
     } else {
       assignments_[node] = std::make_shared<const plan::NodeAssignment>(std::move(assignment));
     }
-    stream = StreamOf(node);
+    streams = StreamsOf(node);
   }
-  if (stream != nullptr) Pump(*stream);
+  for (const StreamPtr& stream : streams)
+    Pump(*stream);
+  if (changed) on_change_(node);
 }
 
 std::shared_ptr<const plan::NodeReport> AgentHub::ReportOf(const std::string& node) const {
@@ -206,6 +218,7 @@ grpc::Status AgentHub::OnHello(AgentStream& stream, const pb::Hello& hello) {
   if (!IsName(hello.node()) || !IsName(hello.pool()))
     return Broken("Hello: node and pool must be names");
   StreamPtr older;
+  std::vector<StreamPtr> streams;
   bool mismatch = false;
   {
     const MutexLock lock(&mutex_);
@@ -213,17 +226,13 @@ grpc::Status AgentHub::OnHello(AgentStream& stream, const pb::Hello& hello) {
     if (!stream.node.empty()) return Broken("Hello: only the first message may be one");
     mismatch = hello.node() != stream.identity.node;
     if (!mismatch) {
-      older = StreamOf(hello.node());
+      const auto known = nodes_.find(hello.node());
+      if (known != nodes_.end() && known->second.idle.size() >= kMaxIdleStreams)
+        return Broken("Hello: agents of too many pools on one node");
       stream.node = hello.node();
       stream.pool = hello.pool();
-      Node& node = nodes_[hello.node()];
-      if (node.stream == nullptr) connected_.Set(static_cast<double>(++connected_nodes_));
-      node.stream = &stream;
-      ChangeReport(node, [&](plan::NodeReport& report) {
-        report.pool = hello.pool();
-        report.connected = true;
-        report.disconnected_since_ns = 0;
-      });
+      older = Admit(stream);
+      streams = StreamsOf(stream.node);
     }
   }
   if (mismatch) {
@@ -238,9 +247,10 @@ grpc::Status AgentHub::OnHello(AgentStream& stream, const pb::Hello& hello) {
        {"pod", hello.pod_name()},
        {"version", hello.agent_version()}});
   if (older != nullptr)
-    End(*older, {grpc::StatusCode::ABORTED, "a newer stream of this node took over"});
+    End(*older, {grpc::StatusCode::ABORTED, "a newer stream of this agent took over"});
   on_change_(hello.node());
-  Pump(stream);
+  for (const StreamPtr& any : streams)
+    Pump(*any);
   return grpc::Status::OK;
 }
 
@@ -313,7 +323,9 @@ void AgentHub::Pump(AgentStream& stream) {
     if (stream.node.empty() || stream.writing || stream.ended) return;
     const auto config = configs_.find(stream.pool);
     if (config == configs_.end()) return;
-    const auto assignment = assignments_.find(stream.node);
+    const auto node = nodes_.find(stream.node);
+    const bool speaks = node != nodes_.end() && node->second.stream == &stream;
+    const auto assignment = speaks ? assignments_.find(stream.node) : assignments_.end();
     if (!stream.outbox.Next(config->second,
                             assignment == assignments_.end() ? nothing_ : assignment->second,
                             stream.out)) {
@@ -327,6 +339,7 @@ void AgentHub::Pump(AgentStream& stream) {
 
 void AgentHub::End(AgentStream& stream, const grpc::Status& status) {
   std::string gone;  // the node that lost its agent
+  StreamPtr next;    // that does its work now
   bool finish = false;
   {
     const MutexLock lock(&mutex_);
@@ -335,6 +348,7 @@ void AgentHub::End(AgentStream& stream, const grpc::Status& status) {
     stream.end_status = status;
     finish = !stream.writing && !stream.beginning;
     const auto node = nodes_.find(stream.node);
+    if (node != nodes_.end()) std::erase(node->second.idle, &stream);
     if (node != nodes_.end() && node->second.stream == &stream) {
       gone = stream.node;
       node->second.stream = nullptr;
@@ -343,12 +357,17 @@ void AgentHub::End(AgentStream& stream, const grpc::Status& status) {
         report.connected = false;
         report.disconnected_since_ns = clock_.WallNanos();
       });
+      if (Elect(gone)) {
+        next = streams_.at(node->second.stream);
+        connected_.Set(static_cast<double>(++connected_nodes_));
+      }
     }
   }
   if (!gone.empty()) {
     Log(LogLevel::kInfo, "agent disconnected", {{"node", gone}});
     on_change_(gone);
   }
+  if (next != nullptr) Pump(*next);
   if (finish) stream.Finish(status);
 }
 
@@ -382,17 +401,64 @@ void AgentHub::ChangeReport(Node& node, Change change) {
   node.report = std::move(report);
 }
 
-AgentHub::StreamPtr AgentHub::StreamOf(const std::string& node) {
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end() || found->second.stream == nullptr) return nullptr;
-  return streams_.at(found->second.stream);
+AgentHub::StreamPtr AgentHub::Admit(AgentStream& stream) {
+  Node& node = nodes_[stream.node];
+  AgentStream* older = nullptr;
+  if (node.stream == nullptr) {
+    connected_.Set(static_cast<double>(++connected_nodes_));
+  } else {
+    node.idle.push_back(std::exchange(node.stream, nullptr));
+  }
+  const auto same = std::ranges::find(node.idle, stream.pool, &AgentStream::pool);
+  if (same != node.idle.end()) {
+    older = *same;
+    node.idle.erase(same);
+  }
+  node.idle.push_back(&stream);
+  Elect(stream.node);
+  return older == nullptr ? nullptr : streams_.at(older);
+}
+
+bool AgentHub::Elect(const std::string& name) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return false;
+  Node& node = found->second;
+  const auto owner = owners_.find(name);
+  auto next = owner == owners_.end()
+                  ? node.idle.end()
+                  : std::ranges::find(node.idle, owner->second, &AgentStream::pool);
+  if (next == node.idle.end()) {
+    if (node.stream != nullptr || node.idle.empty()) return false;
+    next = std::prev(node.idle.end());
+  }
+  AgentStream* const before = node.stream;
+  node.stream = *next;
+  node.idle.erase(next);
+  if (before != nullptr) node.idle.push_back(before);
+  ChangeReport(node, [&](plan::NodeReport& report) {
+    if (report.pool != node.stream->pool) report = {};
+    report.pool = node.stream->pool;
+    report.connected = true;
+    report.disconnected_since_ns = 0;
+  });
+  return true;
+}
+
+std::vector<AgentHub::StreamPtr> AgentHub::StreamsOf(const std::string& name) {
+  std::vector<StreamPtr> streams;
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end()) return streams;
+  if (node->second.stream != nullptr) streams.push_back(streams_.at(node->second.stream));
+  for (AgentStream* stream : node->second.idle)
+    streams.push_back(streams_.at(stream));
+  return streams;
 }
 
 void AgentHub::ForgetOldNodes() {
   const int64_t now_ns = clock_.WallNanos();
   std::erase_if(nodes_, [&](const auto& entry) {
     const plan::NodeReport& report = *entry.second.report;
-    return !report.connected && now_ns - report.disconnected_since_ns >= kForgetAfterNs;
+    return !report.connected && entry.second.idle.empty() && now_ns - report.disconnected_since_ns >= kForgetAfterNs;
   });
 }
 

@@ -27,6 +27,8 @@ namespace flamefleet::control {
 class AgentHub final : public AgentStream::Owner {
  public:
   static constexpr size_t kMaxStreams = 20'000;
+  // Agents of other pools on one node. They should be none.
+  static constexpr size_t kMaxIdleStreams = 8;
   static constexpr int64_t kHelloDeadlineNs = 30 * kNanosPerSecond;
   static constexpr int64_t kForgetAfterNs = 600 * kNanosPerSecond;
   // Refusals of one kind are logged at most this often; all are counted.
@@ -49,7 +51,8 @@ class AgentHub final : public AgentStream::Owner {
   size_t streams() const;
 
   void SetConfig(const std::string& pool, plan::AgentConfig config);
-  void SetAssignment(const std::string& node, plan::NodeAssignment assignment);
+  void SetAssignment(const std::string& node, plan::NodeAssignment assignment,
+                     const std::string& pool);
   std::shared_ptr<const plan::NodeReport> ReportOf(const std::string& node) const;
   std::vector<std::string> Nodes() const;
 
@@ -57,6 +60,7 @@ class AgentHub final : public AgentStream::Owner {
   struct Node {
     std::shared_ptr<const plan::NodeReport> report;  // never null
     AgentStream* stream = nullptr;                   // that speaks for the node; nullptr: none
+    std::vector<AgentStream*> idle;                  // of other pools, at most kMaxIdleStreams
   };
 
   void OnMessage(AgentStream& stream, const pb::AgentMessage& message) override;
@@ -75,7 +79,13 @@ class AgentHub final : public AgentStream::Owner {
 
   template <typename Change>
   void ChangeReport(Node& node, Change change) FF_REQUIRES(mutex_);
-  StreamPtr StreamOf(const std::string& node) FF_REQUIRES(mutex_);
+  // Gives a stream that said Hello its place; the older stream of the same agent, if there is one.
+  StreamPtr Admit(AgentStream& stream) FF_REQUIRES(mutex_);
+  // Lets the stream of the pool that owns the node speak for it; without that the one that does, or
+  // the newest. True when that is another one than before.
+  bool Elect(const std::string& name) FF_REQUIRES(mutex_);
+  // All of a node, the idle ones too.
+  std::vector<StreamPtr> StreamsOf(const std::string& node) FF_REQUIRES(mutex_);
   void ForgetOldNodes() FF_REQUIRES(mutex_);
 
   const Clock& clock_;
@@ -94,6 +104,7 @@ class AgentHub final : public AgentStream::Owner {
   std::map<std::string, Node> nodes_ FF_GUARDED_BY(mutex_);
   size_t connected_nodes_ FF_GUARDED_BY(mutex_) = 0;
   std::map<std::string, ConfigPtr> configs_ FF_GUARDED_BY(mutex_);  // by pool
+  std::map<std::string, std::string> owners_ FF_GUARDED_BY(mutex_);  // node -> pool
   std::map<std::string, AssignmentPtr> assignments_
       FF_GUARDED_BY(mutex_);  // by node; none is empty
   std::map<std::string_view, int64_t> refusal_logged_ns_ FF_GUARDED_BY(mutex_);

@@ -9,7 +9,7 @@
 // Bounds:  AgentHub's; kReviewers tokens are checked at a time, the others wait; messages of agents
 //          of at most kMaxMessageBytes; a node that is gone is forgotten after a while.
 // Errors:  kUnavailable when the address cannot be listened on. A stream that breaks the protocol
-//          ends with INVALID_ARGUMENT; the older of two streams of one node with ABORTED; one that
+//          ends with INVALID_ARGUMENT; the older of two streams of one agent with ABORTED; one that
 //          may not be served with UNAUTHENTICATED or PERMISSION_DENIED, counted by reason.
 #pragma once
 
@@ -53,7 +53,9 @@ class ControlServer {
   // All that agents of a pool share. An agent of a pool without a configuration is told nothing.
   void SetConfig(const std::string& pool, plan::AgentConfig config);
   // All work of a node; empty: none.
-  void SetAssignment(const std::string& node, plan::NodeAssignment assignment);
+  // For its agent of `pool`; as long as there is none for another.
+  void SetAssignment(const std::string& node, plan::NodeAssignment assignment,
+                     const std::string& pool = "");
 
   // nullptr: no agent of this node since the server began, or not for long.
   std::shared_ptr<const plan::NodeReport> ReportOf(const std::string& node) const;

@@ -16,6 +16,7 @@ struct Resource {
 
 // Every kind that the operator reads or writes.
 inline constexpr Resource kPods{"Pod", "v1", "pods"};
+inline constexpr Resource kNamespaces{"Namespace", "v1", "namespaces", /*namespaced=*/false};
 inline constexpr Resource kServices{"Service", "v1", "services"};
 inline constexpr Resource kDaemonSets{"DaemonSet", "apps/v1", "daemonsets"};
 inline constexpr Resource kDeployments{"Deployment", "apps/v1", "deployments"};

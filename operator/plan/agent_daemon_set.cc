@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "operator/plan/names.h"
@@ -101,29 +102,54 @@ json Volumes() {
       {{"name", "spool"}, {"hostPath", {{"path", kSpoolFolder}, {"type", "DirectoryOrCreate"}}}}};
 }
 
+// A number or a percentage, as the API wants them.
+json MaxUnavailable(const std::string& text) {
+  if (text.ends_with('%')) return text;
+  return std::strtol(text.c_str(), nullptr, 10);
+}
+
+json PodSpec(const api::AgentPool& pool, const ObjectSettings& settings) {
+  json spec = {{"serviceAccountName", kAgentServiceAccount},
+               {"automountServiceAccountToken", false},
+               {"hostPID", true},
+               {"terminationGracePeriodSeconds", 15},
+               {"securityContext", {{"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+               {"tolerations", Tolerations(pool.spec.tolerations)},
+               {"containers", json::array({Container(pool, settings)})},
+               {"volumes", Volumes()}};
+  if (!pool.spec.node_selector.empty()) spec["nodeSelector"] = pool.spec.node_selector;
+  if (!pool.spec.node_affinity.empty()) {
+    spec["affinity"]["nodeAffinity"] = json::parse(pool.spec.node_affinity, nullptr, false);
+  }
+  if (!pool.spec.priority_class.empty()) spec["priorityClassName"] = pool.spec.priority_class;
+  for (const std::string& secret : pool.spec.image_pull_secrets) {
+    spec["imagePullSecrets"].push_back({{"name", secret}});
+  }
+  return spec;
+}
+
+// Ours win over the user's: the selector needs them.
+json PodMetadata(const api::AgentPoolSpec& spec, const json& labels) {
+  json metadata = {{"labels", spec.pod_labels}};
+  metadata["labels"].update(WithInfoLabels(labels));
+  if (!spec.pod_annotations.empty()) metadata["annotations"] = spec.pod_annotations;
+  return metadata;
+}
+
 }  // namespace
 
 json AgentDaemonSet(const api::AgentPool& pool, const ObjectSettings& settings) {
   const json labels = SelectorLabels("agent", api::kPoolLabel, pool.meta.name);
-  json pod = {{"serviceAccountName", kAgentServiceAccount},
-              {"automountServiceAccountToken", false},
-              {"hostPID", true},
-              {"terminationGracePeriodSeconds", 15},
-              {"securityContext", {{"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-              {"tolerations", Tolerations(pool.spec.tolerations)},
-              {"containers", json::array({Container(pool, settings)})},
-              {"volumes", Volumes()}};
-  if (!pool.spec.node_selector.empty()) pod["nodeSelector"] = pool.spec.node_selector;
+  const json rolling_update = {{"maxUnavailable", MaxUnavailable(pool.spec.max_unavailable)}};
   return {{"apiVersion", "apps/v1"},
           {"kind", "DaemonSet"},
           {"metadata", OwnedMetadata(AgentDaemonSetName(pool.meta.name), settings.ns, labels,
                                      api::kAgentPoolKind, pool.meta)},
           {"spec",
            {{"selector", {{"matchLabels", labels}}},
-            {"updateStrategy",
-             {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxUnavailable", "10%"}}}}},
+            {"updateStrategy", {{"type", "RollingUpdate"}, {"rollingUpdate", rolling_update}}},
             {"template",
-             {{"metadata", {{"labels", WithInfoLabels(labels)}}}, {"spec", std::move(pod)}}}}}};
+             {{"metadata", PodMetadata(pool.spec, labels)}, {"spec", PodSpec(pool, settings)}}}}}};
 }
 
 }  // namespace flamefleet::plan

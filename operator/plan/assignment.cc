@@ -2,6 +2,7 @@
 #include "operator/plan/assignment.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace flamefleet::plan {
 
@@ -32,6 +33,11 @@ std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan)
                                      .labels = collection.labels});
   }
   return assignment;
+}
+
+bool IsOlder(const api::AgentPool& pool, const api::AgentPool& than) {
+  return std::tie(pool.meta.creation_ns, pool.meta.name) <
+         std::tie(than.meta.creation_ns, than.meta.name);
 }
 
 AgentConfig ConfigOf(const api::AgentPool& pool, const BackendTable& backends) {

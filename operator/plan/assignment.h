@@ -17,6 +17,9 @@ namespace flamefleet::plan {
 // What the agent does for `pod`; nothing when nothing is collected of it, or when it does not run.
 std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan);
 
+// Of two pools whose agents run on one node the older one keeps it.
+bool IsOlder(const api::AgentPool& pool, const api::AgentPool& than);
+
 AgentConfig ConfigOf(const api::AgentPool& pool, const BackendTable& backends);
 
 }  // namespace flamefleet::plan

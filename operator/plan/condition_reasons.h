@@ -23,6 +23,13 @@ inline constexpr std::string_view kStoreAvailable = "StoreAvailable";
 inline constexpr std::string_view kDelivering = "Delivering";
 inline constexpr std::string_view kNotUsed = "NotUsed";
 // AgentPool
+inline constexpr std::string_view kDaemonSetRefused = "DaemonSetRefused";
+inline constexpr std::string_view kPodsNotCreated = "PodsNotCreated";
+inline constexpr std::string_view kConflict = "Conflict";
+inline constexpr std::string_view kAgentNotScheduled = "AgentNotScheduled";
+inline constexpr std::string_view kImageNotPulled = "ImageNotPulled";
+inline constexpr std::string_view kAgentCrashes = "AgentCrashes";
+inline constexpr std::string_view kAgentNotStarted = "AgentNotStarted";
 inline constexpr std::string_view kNoDaemonSet = "NoDaemonSet";
 inline constexpr std::string_view kRollingOut = "RollingOut";
 inline constexpr std::string_view kNoNodes = "NoNodes";
@@ -30,9 +37,10 @@ inline constexpr std::string_view kAgentsNotReady = "AgentsNotReady";
 inline constexpr std::string_view kAllNodesProfiling = "AllNodesProfiling";
 
 inline constexpr std::array kAll = {
-    kAccepted,       kAllPodsProfiled,   kNoPods,           kSeveralReasons,
-    kAnotherDefault, kStoreNotAvailable, kStoreAvailable,   kDelivering,
-    kNotUsed,        kNoDaemonSet,       kRollingOut,       kNoNodes,
-    kAgentsNotReady, kAllNodesProfiling, kNothingToDeliver, kStarting};
+    kAccepted,          kAllPodsProfiled, kNoPods,         kSeveralReasons,   kAnotherDefault,
+    kStoreNotAvailable, kStoreAvailable,  kDelivering,     kNotUsed,          kDaemonSetRefused,
+    kPodsNotCreated,    kConflict,        kNoDaemonSet,    kRollingOut,       kNoNodes,
+    kAgentNotScheduled, kImageNotPulled,  kAgentCrashes,   kAgentNotStarted,  kAgentsNotReady,
+    kAllNodesProfiling, kNothingToDeliver, kStarting};
 
 }  // namespace flamefleet::plan::condition_reasons

@@ -138,23 +138,43 @@ class Planner {
                               input_, SeriesLabels(input_.pod, target, pyroscope_, grafana_));
       if (const auto* collections = std::get_if<std::vector<Collection>>(&resolved))
         Warn(WithoutEffect(input_.pod, *target, *profile, *collections));
-      Add(std::move(resolved), type, Askers{{target->meta.name}, false});
+      Add(std::move(resolved), type, Askers{.targets = {target->meta.name}});
       targeted = true;
     }
     const std::optional<AnnotationRequest> request = FindAnnotationRequest(type);
     const bool both = input_.families.pyroscope && input_.families.grafana;
     if (both && !targeted) Warn(OverriddenByPyroscope(said));
-    if (!request) return;
+    if (!request) {
+      if (!targeted && type == ProfileType::kCpu && AllPodsWantsCpu()) AddForPool();
+      return;
+    }
     if (targeted) {
       MarkAnnotated(type);
     } else if (request->problem) {
-      plan_.refusals.push_back({type, *request->problem, Askers{{}, true}});
+      plan_.refusals.push_back({type, *request->problem, Askers{.annotations = true}});
     } else {
       const bool by_pyroscope = request->families.front() == &pyroscope_.For(type);
       Add(Resolve({type, nullptr, nullptr, request->families, DefaultPath(type, by_pyroscope)},
                   input_, SeriesLabels(input_.pod, nullptr, pyroscope_, grafana_)),
-          type, Askers{{}, true});
+          type, Askers{.annotations = true});
     }
+  }
+
+  bool AllPodsWantsCpu() const {
+    const auto refuses = [](const FamilyAnnotations& family) {
+      const Said<bool>& wanted = family.For(ProfileType::kCpu).wanted;
+      return wanted.value && !*wanted.value;
+    };
+    return input_.all_pods && !refuses(pyroscope_) && !refuses(grafana_);
+  }
+
+  // Nothing but the scope of the pool asks: by eBPF, whatever ports the pod declares.
+  void AddForPool() {
+    plan_.pooled = true;
+    const api::ProfileSpec by_ebpf{.type = ProfileType::kCpu, .mode = api::CollectMode::kEbpf};
+    Add(Resolve({ProfileType::kCpu, nullptr, &by_ebpf, {}, ""}, input_,
+                SeriesLabels(input_.pod, nullptr, pyroscope_, grafana_)),
+        ProfileType::kCpu, Askers{.pool = true});
   }
 
   // Takes what was resolved, unless an older target has the type in another way.
@@ -168,6 +188,7 @@ class Planner {
     for (Collection& collection : std::get<std::vector<Collection>>(resolved)) {
       Collection* rival = FindRival(collection);
       if (rival == nullptr) {
+        collection.askers = askers;
         added.push_back(std::move(collection));
       } else if (SameCollection(*rival, collection)) {
         rival->askers.Add(askers);
@@ -220,6 +241,7 @@ class Planner {
 void Askers::Add(const Askers& other) {
   targets.insert(targets.end(), other.targets.begin(), other.targets.end());
   annotations = annotations || other.annotations;
+  pool = pool || other.pool;
 }
 
 bool Matches(const api::ProfilingTarget& target, const api::Pod& pod) {

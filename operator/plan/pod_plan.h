@@ -8,6 +8,8 @@
 //   4. pyroscope.io/* wins over profiles.grafana.com/*.
 //   5. CPU with a port is pulled, without one it is sampled by eBPF; an explicit mode decides
 //   either way.
+//   6. With scope AllPods, CPU that nobody asks for is sampled by eBPF, unless an annotation of
+//   either family says no to it.
 // A type is collected in one way per pod: cpu is never pulled and sampled at once.
 //
 // Thread: any; pure. Errors: none; what cannot be done is a Refusal.
@@ -31,6 +33,7 @@ namespace flamefleet::plan {
 struct Askers {
   std::vector<std::string> targets;  // names of ProfilingTargets in the pod's namespace
   bool annotations = false;
+  bool pool = false;  // the scope of the node's AgentPool
 
   void Add(const Askers& other);
   friend bool operator==(const Askers&, const Askers&) = default;
@@ -72,6 +75,7 @@ struct PodPlan {
   bool vetoed = false;     // by its owner's annotation
   std::string paused_by;   // name of a paused target; empty: none
   bool annotated = false;  // its annotations opt it in
+  bool pooled = false;     // the scope of the node's AgentPool does
   // Annotations ask, but the pool does not let their family opt in, and nobody else asks.
   std::optional<Problem> not_enabled;
   std::vector<Collection> collections;  // by type, then in the order of the containers
@@ -86,6 +90,7 @@ struct PodInput {
   std::vector<const api::ProfilingTarget*> targets;  // those that match, in any order
   api::AnnotationFamilies families;                  // that may opt in on the pod's node
   const BackendTable& backends;
+  bool all_pods = false;  // the pool of the node profiles every pod of this namespace
 };
 
 // True when `target` asks for profiles of `pod`: same namespace, the selector matches.

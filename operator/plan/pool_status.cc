@@ -1,77 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/reasons.h"
 #include "operator/plan/condition_reasons.h"
 #include "operator/plan/names.h"
+#include "operator/plan/pool_nodes.h"
 #include "operator/plan/status.h"
 #include "operator/plan/status_parts.h"
 
 namespace flamefleet::plan {
 namespace {
 
-struct NodeTally {
-  int64_t profiling = 0;
-  bool unknown = false;
-  std::vector<api::ProblemNode> problems;  // by name, at most kMaxProblemNodes
+// Ready or not, and whether it takes a person to change that.
+struct Judgement {
+  Verdict verdict;
+  bool stalled = false;
 };
 
-NodeTally TallyNodes(const std::vector<PoolView::Node>& nodes, int64_t now_ns) {
-  NodeTally tally;
-  for (const PoolView::Node& node : nodes) {
-    if (!IsCurrent(node.report, now_ns)) {
-      tally.unknown = tally.unknown || node.report == nullptr || !node.report->received;
-      if (node.report != nullptr && node.report->connected) continue;  // it has just come
-      tally.problems.push_back({node.name, std::string(reasons::kAgentNotConnected),
-                                node.agent_ready
-                                    ? "the agent is ready but not connected to the operator"
-                                    : "the agent is not ready and not connected to the operator"});
-      continue;
-    }
-    if (node.report->sampling) ++tally.profiling;
-    for (const NodeProblem& problem : node.report->problems) {
-      tally.problems.push_back({node.name, problem.reason, Bounded(problem.message)});
-    }
-    if (!node.report->sampling && node.report->problems.empty()) {
-      tally.problems.push_back(
-          {node.name, std::string(reasons::kSamplingUnavailable), "the agent does not sample"});
-    }
+Judgement Progressing(std::string_view reason, std::string message) {
+  return {{kFalse, reason, std::move(message)}, false};
+}
+Judgement Stalled(std::string_view reason, std::string message) {
+  return {{kFalse, reason, std::move(message)}, true};
+}
+
+// The DaemonSet's controller cannot create the pods that are missing; not when it could since, since
+// an event outlives its cause.
+bool PodsAreRefused(const PoolView& view) {
+  if (view.refused_pods == nullptr || view.daemon_set->created >= view.daemon_set->desired)
+    return false;
+  return std::ranges::none_of(view.agent_pods, [&](const api::AgentPod* pod) {
+    return pod->meta.creation_ns >= view.refused_pods->last_ns;
+  });
+}
+
+std::string WhyPodsAreRefused(const std::string& ns, const std::string& message) {
+  if (message.find("violates PodSecurity") == std::string::npos)
+    return "the pods of the agents cannot be created: " + message;
+  return "namespace " + ns +
+         " does not admit the agents, which see all processes of their node: "
+         "label it pod-security.kubernetes.io/enforce=privileged: " +
+         message;
+}
+
+// What is wrong with the DaemonSet as a whole, if anything is.
+std::optional<Judgement> JudgeDaemonSet(const std::string& name, const PoolView& view) {
+  if (!view.refusal.empty()) {
+    return Stalled(condition_reasons::kDaemonSetRefused,
+                   "the API server refuses " + name + ": " + view.refusal);
   }
-  std::ranges::stable_sort(tally.problems, {}, &api::ProblemNode::name);
-  if (tally.problems.size() > kMaxProblemNodes) tally.problems.resize(kMaxProblemNodes);
-  return tally;
+  const api::Workload* daemon_set = view.daemon_set;
+  if (daemon_set == nullptr)
+    return Progressing(condition_reasons::kNoDaemonSet, name + " does not exist yet");
+  if (daemon_set->observed_generation < daemon_set->meta.generation) {
+    return Progressing(condition_reasons::kRollingOut,
+                       name + " was changed and is not looked at yet by its controller");
+  }
+  if (daemon_set->desired == 0) {
+    return Progressing(condition_reasons::kNoNodes,
+                       "no node matches spec.nodeSelector, spec.affinity and spec.tolerations");
+  }
+  if (PodsAreRefused(view)) {
+    return Stalled(condition_reasons::kPodsNotCreated,
+                   WhyPodsAreRefused(daemon_set->meta.ns, view.refused_pods->message));
+  }
+  return std::nullopt;
 }
 
 // The first check that fails says why the pool is not ready.
-Verdict Ready(const api::AgentPool& pool, const api::Workload* daemon_set, const NodeTally& nodes) {
+Judgement Judge(const api::AgentPool& pool, const PoolView& view, const NodeTally& nodes) {
   const std::string name = "DaemonSet " + AgentDaemonSetName(pool.meta.name);
-  if (daemon_set == nullptr)
-    return {kFalse, condition_reasons::kNoDaemonSet, name + " does not exist yet"};
-  if (daemon_set->observed_generation < daemon_set->meta.generation) {
-    return {kFalse, condition_reasons::kRollingOut,
-            name + " was changed and is not looked at yet by its controller"};
-  }
-  const int64_t desired = daemon_set->desired;
-  if (desired == 0)
-    return {kFalse, condition_reasons::kNoNodes,
-            "no node matches spec.nodeSelector and spec.tolerations"};
+  if (auto wrong = JudgeDaemonSet(name, view)) return *std::move(wrong);
+  const int64_t desired = view.daemon_set->desired;
   const std::string of = " of " + Count(desired, "agent");
-  if (daemon_set->updated < desired) {
-    return {kFalse, condition_reasons::kRollingOut,
-            std::to_string(daemon_set->updated) + of + " run the newest version"};
+  const std::string sampling = std::to_string(nodes.profiling) + of + " sample";
+  const auto because = [&](const api::ProblemNode& problem) {
+    return sampling + "; node " + problem.name + ": " + problem.message;
+  };
+  const bool lacking = nodes.profiling < desired;
+  if (lacking && nodes.conflicts > 0) return Stalled(condition_reasons::kConflict, nodes.conflict);
+  if (lacking && nodes.stalled) return Stalled(nodes.worst.reason, because(nodes.worst));
+  if (view.daemon_set->updated < desired) {
+    return Progressing(condition_reasons::kRollingOut,
+                       std::to_string(view.daemon_set->updated) + of + " run the newest version");
   }
-  if (nodes.profiling < desired && !nodes.problems.empty()) {
-    const api::ProblemNode& first = nodes.problems.front();
-    return {kFalse, first.reason,
-            std::to_string(nodes.profiling) + of + " sample; node " + first.name + ": " +
-                first.message};
+  if (lacking && !nodes.worst.name.empty())
+    return Progressing(nodes.worst.reason, because(nodes.worst));
+  if (view.daemon_set->ready < desired || lacking) {
+    return Progressing(
+        condition_reasons::kAgentsNotReady,
+        std::to_string(view.daemon_set->ready) + of + " are ready; look at the pods of " + name);
   }
-  if (daemon_set->ready < desired || nodes.profiling < desired) {
-    return {kFalse, condition_reasons::kAgentsNotReady,
-            std::to_string(daemon_set->ready) + of + " are ready; look at the pods of " + name};
+  return {{kTrue, condition_reasons::kAllNodesProfiling, sampling}};
+}
+
+std::vector<api::Condition> Conditions(const api::AgentPool& pool, const PoolView& view,
+                                       const NodeTally& nodes, int64_t now_ns) {
+  std::vector<api::Condition> conditions;
+  const auto add = [&](std::string_view type, Verdict verdict) {
+    conditions.push_back(MakeCondition(type, std::move(verdict), pool.meta.generation,
+                                       pool.status.conditions, now_ns));
+  };
+  const Judgement judgement = Judge(pool, view, nodes);
+  if (view.refusal.empty()) {
+    add("Accepted", {kTrue, condition_reasons::kAccepted, "the spec is in force"});
+  } else {
+    add("Accepted", judgement.verdict);
   }
-  return {kTrue, condition_reasons::kAllNodesProfiling,
-          std::to_string(nodes.profiling) + of + " sample"};
+  add("Ready", judgement.verdict);
+  if (judgement.verdict.status == kFalse) {
+    Verdict progress = judgement.verdict;
+    progress.status = kTrue;
+    add(judgement.stalled ? "Stalled" : "Reconciling", std::move(progress));
+  }
+  if (nodes.conflicts > 0) add("Conflict", {kTrue, condition_reasons::kConflict, nodes.conflict});
+  return conditions;
 }
 
 }  // namespace
@@ -79,22 +121,22 @@ Verdict Ready(const api::AgentPool& pool, const api::Workload* daemon_set, const
 api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view,
                                 const StatusInput& input) {
   const api::AgentPoolStatus& before = pool.status;
-  const auto asked = [](const Askers& askers) { return askers.annotations; };
+  const auto asked = [](const Askers& askers) { return askers.annotations || askers.pool; };
   PodTallier tallier(before.failing_pods, /*with_namespace=*/true, input.now_ns);
   for (const PodView& pod : view.pods) {
-    if (pod.plan->annotated) tallier.Add(*pod.pod, JudgePod(pod, asked, input.now_ns));
+    if (pod.plan->annotated || pod.plan->pooled)
+      tallier.Add(*pod.pod, JudgePod(pod, asked, input.now_ns));
   }
   PodTally pods = tallier.Finish();
-  NodeTally nodes = TallyNodes(view.nodes, input.now_ns);
+  NodeTally nodes = TallyNodes(view, input.now_ns);
   if (!input.settled && (pods.unknown || nodes.unknown)) return before;
 
-  const int64_t generation = pool.meta.generation;
   api::AgentPoolStatus status;
-  status.observed_generation = generation;
-  status.conditions = {MakeCondition("Ready", Ready(pool, view.daemon_set, nodes), generation,
-                                     before.conditions, input.now_ns)};
+  status.observed_generation = pool.meta.generation;
+  status.conditions = Conditions(pool, view, nodes, input.now_ns);
   if (view.daemon_set != nullptr) {
-    status.nodes = {view.daemon_set->desired, view.daemon_set->ready, nodes.profiling};
+    status.nodes = {view.daemon_set->desired, view.daemon_set->ready, nodes.profiling,
+                    nodes.degraded};
   }
   status.annotated_pods = pods.counts;
   status.failing_pods = std::move(pods.failing);

@@ -176,11 +176,6 @@ class Resolver {
     auto& service = collection.labels["service_name"];
     if (service.empty())
       service = collection.container.empty() ? input_.pod.meta.name : collection.container;
-    if (request_.target != nullptr) {
-      collection.askers.targets.push_back(request_.target->meta.name);
-    } else {
-      collection.askers.annotations = true;
-    }
   }
 
   template <typename T>

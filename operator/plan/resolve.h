@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resolve: one request for one profile type, with all its sources, to the collections that serve
-// it.
+// it; their askers are left to the caller.
 //
 // Thread: any; pure. Errors: a Problem: the first thing that makes the request impossible.
 #pragma once

@@ -3,9 +3,10 @@
 // matched pods were reported as delivered.
 //
 // Thread: any; pure: the time is an input, and lastTransitionTime moves only when a condition's
-// status does. What did not change comes out equal to the status before, so that nothing is
-// written. Bounds: kMaxFailingPods, kMaxWarnings, kMaxProblemNodes entries; messages of at most
-// kMaxMessage bytes.
+// status does. Conditions say the same to kubectl wait and to kstatus: while Ready is not true,
+// one of Reconciling and Stalled is. What did not change comes out equal to the status before, so
+// that nothing is written. Bounds: kMaxFailingPods, kMaxWarnings, kMaxProblemNodes entries;
+// messages of at most kMaxMessage bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "operator/api/agent_pod.h"
 #include "operator/api/agent_pool.h"
+#include "operator/api/object_event.h"
 #include "operator/api/profiling_backend.h"
 #include "operator/api/profiling_target.h"
 #include "operator/api/workload.h"
@@ -48,14 +51,18 @@ api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
                                         const BackendTable& backends, const StatusInput& input);
 
 struct PoolView {
-  const api::Workload* daemon_set = nullptr;  // nullptr: there is none yet
+  const api::Workload* daemon_set = nullptr;       // nullptr: there is none yet
+  std::string refusal;                             // why the API server does not take the DaemonSet
+  const api::ObjectEvent* refused_pods = nullptr;  // the last one about that DaemonSet
+  std::vector<const api::AgentPod*> agent_pods;    // of that DaemonSet
   struct Node {
     std::string name;
     const NodeReport* report = nullptr;
     bool agent_ready = false;  // the readiness of the agent's pod
+    std::string owner;         // the older pool that keeps the node; empty: this one has it
   };
-  std::vector<Node> nodes;    // with a pod of the pool's DaemonSet
-  std::vector<PodView> pods;  // live pods on those nodes that have annotations of our families
+  std::vector<Node> nodes;    // with a pod of the pool's DaemonSet, by name
+  std::vector<PodView> pods;  // live pods on its own nodes that may be profiled without a target
 };
 api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view,
                                 const StatusInput& input);

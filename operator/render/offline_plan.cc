@@ -84,7 +84,9 @@ class Planner {
   PlannedPod PlanFor(const OfflinePod& pod, const std::vector<const api::ProfilingTarget*>& targets,
                      const api::AgentPoolSpec& pool, std::vector<std::string> pools) const {
     PlannedPod planned{.pod = &pod, .pools = std::move(pools)};
-    planned.plan = plan::PlanPod({pod.pod, targets, pool.opt_in, backends_});
+    // Labels of namespaces are known only in the cluster, so their pods are taken as selected.
+    planned.plan = plan::PlanPod({pod.pod, targets, pool.opt_in.families, backends_,
+                                  pool.scope == api::PoolScope::kAllPods});
     planned.nothing = WhyNothing(planned);
     if (planned.nothing) planned.plan.collections.clear();
     for (plan::Collection& collection : planned.plan.collections)

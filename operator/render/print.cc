@@ -29,6 +29,7 @@ std::string Join(const std::vector<std::string>& names) {
 std::string AskersText(const plan::Askers& askers) {
   std::string text = askers.targets.empty() ? "" : "ProfilingTarget " + Join(askers.targets);
   if (askers.annotations) text += text.empty() ? "annotations" : " and annotations";
+  if (askers.pool) text += "scope AllPods";  // only where nobody else asks
   return text;
 }
 
@@ -76,7 +77,8 @@ std::string PodText(const PlannedPod& planned) {
 }
 
 json AskersJson(const plan::Askers& askers) {
-  return {{"targets", askers.targets}, {"annotations", askers.annotations}};
+  return {
+      {"targets", askers.targets}, {"annotations", askers.annotations}, {"pool", askers.pool}};
 }
 
 json CollectionJson(const plan::Collection& collection) {

@@ -119,15 +119,16 @@ class OperatorTest : public testing::Test {
     RunPod("shop", name, {{"labels", {{"app", "checkout"}}}});
   }
   // The pod that the DaemonSet controller would make.
-  static void RunAgentPod() {
-    const json daemon_set = DaemonSet();
-    ASSERT_FALSE(daemon_set.is_null());
-    RunPod(kNamespace, "agent-n1",
+  static void RunAgentPod(const std::string& pool = "default") {
+    const std::string name = "flamefleet-agent-" + pool;
+    ASSERT_TRUE(Eventually([&] { return Exists("daemonset", name, kNamespace); }));
+    const json daemon_set = Get("daemonset", name, kNamespace);
+    RunPod(kNamespace, "agent-" + pool + "-n1",
            {{"labels", daemon_set["spec"]["template"]["metadata"]["labels"]},
             {"ownerReferences",
              {{{"apiVersion", "apps/v1"},
                {"kind", "DaemonSet"},
-               {"name", "flamefleet-agent-default"},
+               {"name", name},
                {"uid", daemon_set["metadata"]["uid"]},
                {"controller", true}}}}});
   }
@@ -342,6 +343,88 @@ TEST_F(OperatorTest, AKilledOperatorComesBackWithoutMovingAnything) {
   before.back() = Version(Get("ap", "default", ""));  // the test annotated it
   EXPECT_EQ(versions(), before);
   EXPECT_TRUE(TargetIs("True"));
+}
+
+TEST_F(OperatorTest, TwoPoolsOnANodeAreAConflictOfTheYoungerOne) {
+  const auto agent = StartFleet();
+  json younger = Pool();
+  younger["metadata"]["name"] = "younger";
+  Apply(younger);
+  RunAgentPod("younger");
+  FakeAgent idle(AccessOfAgent(), "n1", "younger");
+  server_->MustKubectl({"wait", "--for=condition=Conflict", "--timeout=60s", "ap/younger"});
+  EXPECT_THAT(std::string(Condition(Get("ap", "younger", ""), "Conflict")["message"]),
+              HasSubstr("1 node belongs to an older AgentPool: n1;"));
+  EXPECT_EQ(Condition(Get("ap", "default", ""), "Conflict"), json::object());
+  ASSERT_TRUE(Eventually([&] { return idle.snapshots() > 0; }));
+  EXPECT_TRUE(idle.Assigned().empty());
+  EXPECT_TRUE(agent->Has("checkout-1"));
+  EXPECT_EQ(agent->snapshots(), 1);
+  // Without the older one the node is the younger one's.
+  server_->MustKubectl({"delete", "ap", "default"});
+  EXPECT_TRUE(Eventually([&] { return idle.Has("checkout-1") && !agent->Has("checkout-1"); }));
+  EXPECT_EQ(idle.snapshots(), 1);
+}
+
+TEST_F(OperatorTest, APoolProfilesAllPodsOfTheNamespacesThatItSelects) {
+  Apply(StoreBackend());
+  Apply(Pool({{"scope", "AllPods"},
+              {"optIn", {{"namespaceSelector", {{"matchLabels", {{"profiled", "yes"}}}}}}}}));
+  RunAgentPod();
+  RunPod("shop", "plain", json::object());
+  RunPod("shop", "vetoed", {{"annotations", {{"pyroscope.io/scrape", "false"}}}});
+  const FakeAgent agent(AccessOfAgent(), "n1", "default");
+  ASSERT_TRUE(Eventually([&] { return agent.snapshots() > 0; }));
+  EXPECT_TRUE(agent.Assigned().empty());
+  server_->MustKubectl({"label", "namespace", "shop", "profiled=yes"});
+  EXPECT_TRUE(Eventually([&] { return agent.Has("plain"); }));
+  EXPECT_FALSE(agent.Has("vetoed"));
+  server_->MustKubectl({"label", "namespace", "shop", "profiled-"});
+  EXPECT_TRUE(Eventually([&] { return agent.Assigned().empty(); }));
+}
+
+TEST_F(OperatorTest, ADaemonSetThatIsRefusedIsSaidInTheConditions) {
+  const json toleration = {
+      {"key", "a"}, {"operator", "Exists"}, {"effect", "NoSchedule"}, {"tolerationSeconds", 5}};
+  Apply(Pool({{"tolerations", json::array({toleration})}}));
+  server_->MustKubectl({"wait", "--for=condition=Accepted=False", "--timeout=60s", "ap/default"});
+  const json stalled = Condition(Get("ap", "default", ""), "Stalled");
+  EXPECT_EQ(stalled["reason"], "DaemonSetRefused");
+  EXPECT_THAT(std::string(stalled["message"]), HasSubstr("tolerations[0].effect"));
+  Apply(Pool());
+  server_->MustKubectl({"wait", "--for=condition=Accepted", "--timeout=60s", "ap/default"});
+}
+
+TEST_F(OperatorTest, PodsThatCannotBeCreatedAreSaidInTheConditions) {
+  Apply(Pool());
+  ASSERT_TRUE(Eventually([] { return !DaemonSet().is_null(); }));
+  const json daemon_set = DaemonSet();
+  const json counts = {{"status",
+                        {{"observedGeneration", 1},
+                         {"desiredNumberScheduled", 1},
+                         {"currentNumberScheduled", 0},
+                         {"numberMisscheduled", 0},
+                         {"numberReady", 0}}}};
+  server_->MustKubectl({"patch", "daemonset", "flamefleet-agent-default", "-n", kNamespace,
+                        "--subresource=status", "-p", counts.dump()});
+  Apply({{"apiVersion", "v1"},
+         {"kind", "Event"},
+         {"metadata", {{"name", "refused"}, {"namespace", kNamespace}}},
+         {"involvedObject",
+          {{"apiVersion", "apps/v1"},
+           {"kind", "DaemonSet"},
+           {"namespace", kNamespace},
+           {"name", "flamefleet-agent-default"},
+           {"uid", daemon_set["metadata"]["uid"]}}},
+         {"type", "Warning"},
+         {"reason", "FailedCreate"},
+         {"message", "Error creating: pods is forbidden: violates PodSecurity \"baseline\""},
+         {"lastTimestamp", "2026-11-29T17:00:00Z"}});
+  EXPECT_TRUE(Eventually([] {
+    return Condition(Get("ap", "default", ""), "Ready").value("reason", "") == "PodsNotCreated";
+  }));
+  EXPECT_THAT(std::string(Condition(Get("ap", "default", ""), "Stalled")["message"]),
+              HasSubstr("pod-security.kubernetes.io/enforce=privileged"));
 }
 
 TEST_F(OperatorTest, AStopIsCleanAndQuick) {

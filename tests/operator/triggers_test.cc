@@ -203,5 +203,37 @@ TEST_F(TriggersTest, ABurstOfPodsIsOneRunOfTheNode) {
   EXPECT_THAT(TakeKeys(), IsEmpty());
 }
 
+json Namespace(const std::string& name, const json& labels, const std::string& version) {
+  return {{"metadata", {{"name", name}, {"labels", labels}, {"resourceVersion", version}}}};
+}
+
+TEST_F(TriggersTest, LabelsOfANamespaceConcernItsNodesOnceAPoolSelectsByThem) {
+  Put(cache_.namespaces, Namespace("shop", {{"a", "1"}}, "1"));
+  EXPECT_THAT(TakeKeys(), IsEmpty());
+  json pool = Named("default", "2");
+  pool["spec"]["optIn"]["namespaceSelector"]["matchLabels"]["a"] = "2";
+  Put(cache_.pools, pool);
+  TakeKeys();
+  Put(cache_.namespaces, Namespace("shop", {{"a", "2"}}, "2"));
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("node/n1", "node/n2", "pool/default"));
+  Put(cache_.namespaces, Namespace("shop", {{"a", "2"}}, "3"));
+  EXPECT_THAT(TakeKeys(), IsEmpty());
+}
+
+TEST_F(TriggersTest, ThePodsOfADaemonSetAndItsEventsConcernItsPool) {
+  json pod = Pod("flamefleet-system", "a", "", {{"flamefleet.dev/pool", "default"}});
+  Put(cache_.agent_pods, pod);
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("pool/default"));
+  Put(cache_.daemon_sets, {{"metadata",
+                            {{"namespace", "flamefleet-system"},
+                             {"name", "flamefleet-agent-default"},
+                             {"labels", {{"flamefleet.dev/pool", "default"}}}}}});
+  TakeKeys();
+  Put(cache_.refused_pods, {{"metadata", {{"namespace", "flamefleet-system"}, {"name", "e"}}},
+                            {"regarding", {{"name", "flamefleet-agent-default"}}},
+                            {"note", "no"}});
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("pool/default"));
+}
+
 }  // namespace
 }  // namespace flamefleet

@@ -156,7 +156,11 @@ TEST(DecodeAgentPool, ReadsTheWholeSpec) {
     "spec": {"nodeSelector": {"disk": "ssd"}, "sampling": {"frequency": 97},
              "tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5}],
              "resources": {"requests": {"cpu": "50m"}}, "image": "i:1", "imagePullPolicy": "Never",
-             "optIn": {"annotations": ["Grafana"]}}
+             "imagePullSecrets": [{"name": "registry"}], "priorityClassName": "high",
+             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+             "updateStrategy": {"maxUnavailable": 3}, "scope": "AllPods",
+             "podLabels": {"l": "1"}, "podAnnotations": {"a": "2"},
+             "optIn": {"annotations": ["Grafana"], "namespaceSelector": {"matchLabels": {"tier": "web"}}}}
   })"));
   ASSERT_TRUE(pool.ok()) << pool.status();
   EXPECT_EQ(pool->spec.node_selector, (StringMap{{"disk", "ssd"}}));
@@ -166,22 +170,34 @@ TEST(DecodeAgentPool, ReadsTheWholeSpec) {
   EXPECT_EQ(pool->spec.resources.requests, (StringMap{{"cpu", "50m"}}));
   EXPECT_EQ(pool->spec.image, "i:1");
   EXPECT_EQ(pool->spec.image_pull_policy, "Never");
-  EXPECT_EQ(pool->spec.opt_in, (AnnotationFamilies{.pyroscope = false, .grafana = true}));
+  EXPECT_EQ(pool->spec.image_pull_secrets, std::vector<std::string>{"registry"});
+  EXPECT_EQ(pool->spec.priority_class, "high");
+  EXPECT_EQ(
+      json::parse(pool->spec.node_affinity),
+      json::parse(
+          R"({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}})"));
+  EXPECT_EQ(pool->spec.max_unavailable, "3");
+  EXPECT_EQ(pool->spec.pod_labels, (StringMap{{"l", "1"}}));
+  EXPECT_EQ(pool->spec.pod_annotations, (StringMap{{"a", "2"}}));
+  EXPECT_EQ(pool->spec.scope, PoolScope::kAllPods);
+  EXPECT_EQ(pool->spec.opt_in.families, (AnnotationFamilies{.pyroscope = false, .grafana = true}));
+  EXPECT_TRUE(pool->spec.opt_in.namespaces.Matches({{"tier", "web"}}));
+  EXPECT_FALSE(pool->spec.opt_in.namespaces.Matches({}));
 }
 
 TEST(DecodeAgentPool, LetsBothFamiliesOptInByDefaultAndNoneWhenTheListIsEmpty) {
-  EXPECT_EQ(DecodeAgentPool(json::parse(R"({"spec": {}})"))->spec.opt_in,
+  EXPECT_EQ(DecodeAgentPool(json::parse(R"({"spec": {}})"))->spec.opt_in.families,
             (AnnotationFamilies{true, true}));
-  EXPECT_EQ(
-      DecodeAgentPool(json::parse(R"({"spec": {"optIn": {"annotations": []}}})"))->spec.opt_in,
-      (AnnotationFamilies{false, false}));
+  EXPECT_EQ(DecodeAgentPool(json::parse(R"({"spec": {"optIn": {"annotations": []}}})"))
+                ->spec.opt_in.families,
+            (AnnotationFamilies{false, false}));
 }
 
 TEST(AgentPoolStatus, ComesBackFromJsonAsItWas) {
   AgentPoolStatus status;
   status.observed_generation = 2;
   status.conditions = {{"Ready", "True", "AllNodesReady", "2 of 2 nodes", 2, kNow}};
-  status.nodes = {2, 2, 1};
+  status.nodes = {2, 2, 1, 1};
   status.annotated_pods = {3, 1, 1, 1};
   status.failing_pods = {{"shop", "p1", "n1", "", "NoBackend", "m", kNow}};
   status.warnings = {{"shop", "p2", "UnknownAnnotation", "m"}};

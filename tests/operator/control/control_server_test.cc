@@ -135,6 +135,59 @@ TEST_F(ControlServerTest, TheNewerStreamOfANodeWins) {
   EXPECT_THAT(newer.Read().delta().removed_pod_uids(), testing::ElementsAre("a"));
 }
 
+TEST_F(ControlServerTest, OnlyTheAgentOfTheNodesPoolIsGivenWork) {
+  server_.SetConfig("gpu", {});
+  server_.SetAssignment("n1", Pods({"a"}), "gpu");
+  Agent own(server_.port(), trust_);
+  EXPECT_THAT(Uids(own.Hello("n1", "gpu").Read().snapshot().pods()), testing::ElementsAre("a"));
+  Agent other(server_.port(), trust_);
+  EXPECT_EQ(other.Hello("n1", "default").Read().snapshot().pods_size(), 0);
+  EXPECT_EQ(server_.ReportOf("n1")->pool, "gpu");
+  // Both stay, whoever says Hello last.
+  server_.SetAssignment("n1", Pods({"b"}), "gpu");
+  EXPECT_THAT(Uids(own.Read().delta().upserted_pods()), testing::ElementsAre("b"));
+}
+
+TEST_F(ControlServerTest, ANodeThatChangesItsPoolChangesItsAgent) {
+  server_.SetConfig("gpu", {});
+  server_.SetAssignment("n1", Pods({"a"}), "default");
+  Agent first(server_.port(), trust_);
+  first.Hello("n1", "default").Read();
+  Agent second(server_.port(), trust_);
+  EXPECT_EQ(second.Hello("n1", "gpu").Read().snapshot().pods_size(), 0);
+  server_.SetAssignment("n1", Pods({"a"}), "gpu");
+  EXPECT_THAT(first.Read().delta().removed_pod_uids(), testing::ElementsAre("a"));
+  EXPECT_THAT(Uids(second.Read().delta().upserted_pods()), testing::ElementsAre("a"));
+  EXPECT_FALSE(server_.ReportOf("n1")->received) << "what the other agent said is not its word";
+}
+
+TEST_F(ControlServerTest, AnotherPoolsAgentWorksUntilThatOfTheNodesPoolComes) {
+  server_.SetConfig("gpu", {});
+  server_.SetAssignment("n1", Pods({"a"}), "gpu");
+  Agent other(server_.port(), trust_);
+  EXPECT_THAT(Uids(other.Hello("n1", "default").Read().snapshot().pods()),
+              testing::ElementsAre("a"));
+  Agent own(server_.port(), trust_);
+  EXPECT_THAT(Uids(own.Hello("n1", "gpu").Read().snapshot().pods()), testing::ElementsAre("a"));
+  EXPECT_THAT(other.Read().delta().removed_pod_uids(), testing::ElementsAre("a"));
+}
+
+TEST_F(ControlServerTest, AReportOfAnIdleAgentCountsForNothing) {
+  server_.SetConfig("gpu", {});
+  server_.SetAssignment("n1", Pods({"a"}), "gpu");
+  Agent own(server_.port(), trust_);
+  own.Hello("n1", "gpu").Read();
+  Agent other(server_.port(), trust_);
+  other.Hello("n1", "default").Read();
+  pb::Report report;
+  report.mutable_node()->set_sampling(true);
+  other.Report(report);
+  other.Ack(7);  // read after the report
+  EXPECT_EQ(other.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(server_.ReportOf("n1")->pool, "gpu");
+  EXPECT_FALSE(server_.ReportOf("n1")->received);
+}
+
 TEST_F(ControlServerTest, AReconnectBeginsWithANewSnapshot) {
   server_.SetAssignment("n1", Pods({"a"}));
   { Agent(server_.port(), trust_).Hello("n1").Read(); }

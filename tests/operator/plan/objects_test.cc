@@ -61,6 +61,16 @@ TEST(AgentDaemonSet, OfAPoolThatSaysEverythingIsTheGoldenFile) {
   pool.spec.resources = {.requests = {{"cpu", "1"}}, .limits = {{"cpu", "2"}, {"memory", "1Gi"}}};
   pool.spec.image = "registry.example/flamefleet:0.2.0";
   pool.spec.image_pull_policy = "Always";
+  pool.spec.image_pull_secrets = {"registry", "mirror"};
+  pool.spec.node_affinity =
+      R"({"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+          {"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}})";
+  pool.spec.priority_class = "system-node-critical";
+  pool.spec.max_unavailable = "3";
+  // The operator's own labels win.
+  pool.spec.pod_labels = {{"example.com/team", "profiling"},
+                          {"app.kubernetes.io/component", "mine"}};
+  pool.spec.pod_annotations = {{"example.com/note", "agents"}};
   ExpectGolden("agent_daemonset_all_fields.json", AgentDaemonSet(pool, Settings()));
 }
 

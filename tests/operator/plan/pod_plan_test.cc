@@ -318,5 +318,55 @@ TEST(AssignPod, GivesNothingForPodsThatDoNotRun) {
   EXPECT_FALSE(AssignPod(pod, PlanOf(pod, {&target})));
 }
 
+PodPlan PlanOfPooled(const api::Pod& pod,
+                     const std::vector<const api::ProfilingTarget*>& targets = {},
+                     api::AnnotationFamilies families = {}) {
+  static const BackendTable backends = DefaultBackends();
+  return PlanPod({.pod = pod,
+                  .targets = targets,
+                  .families = families,
+                  .backends = backends,
+                  .all_pods = true});
+}
+
+TEST(ScopeAllPods, SamplesCpuOfAPodThatNobodyAsksFor) {
+  const PodPlan plan = PlanOfPooled(RunningPod());
+  ASSERT_EQ(plan.collections.size(), 1U);
+  EXPECT_EQ(plan.collections[0].type, ProfileType::kCpu);
+  EXPECT_FALSE(plan.collections[0].pull);
+  EXPECT_EQ(plan.collections[0].askers, (Askers{.pool = true}));
+  EXPECT_TRUE(plan.pooled);
+}
+
+TEST(ScopeAllPods, LeavesCpuToATargetOrAnnotationsThatAskForIt) {
+  const api::ProfilingTarget target = Target("t", {{ProfileType::kCpu}});
+  EXPECT_EQ(PlanOfPooled(RunningPod(), {&target}).collections.at(0).askers,
+            (Askers{.targets = {"t"}}));
+  const PodPlan annotated =
+      PlanOfPooled(RunningPod("p", {{"profiles.grafana.com/cpu.scrape", "true"},
+                                    {"profiles.grafana.com/cpu.port", "6060"}}),
+                   {}, {.grafana = true});
+  ASSERT_EQ(annotated.collections.size(), 1U);
+  EXPECT_TRUE(annotated.collections[0].pull);
+  EXPECT_FALSE(annotated.pooled);
+}
+
+TEST(ScopeAllPods, HonoursTheOwnersNoWhateverFamiliesMayOptIn) {
+  for (const char* key : {"pyroscope.io/scrape", "profiles.grafana.com/cpu.scrape"}) {
+    EXPECT_THAT(PlanOfPooled(RunningPod("p", {{key, "false"}})).collections, testing::IsEmpty())
+        << key;
+  }
+  EXPECT_THAT(PlanOfPooled(RunningPod("p", {{"pyroscope.io/scrape", "true"},
+                                            {"pyroscope.io/profile-cpu-enabled", "false"}}))
+                  .collections,
+              testing::IsEmpty());
+}
+
+TEST(ScopeAllPods, IsStoppedByAPausedTarget) {
+  api::ProfilingTarget target = Target("t", {{ProfileType::kMemory}});
+  target.spec.paused = true;
+  EXPECT_THAT(PlanOfPooled(RunningPod(), {&target}).collections, testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace flamefleet::plan
