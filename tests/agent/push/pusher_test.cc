@@ -271,9 +271,11 @@ TEST_F(PusherTest, FreshProfilesOvertakeTheBacklogWhichComesAtItsRate) {
   std::vector<std::string> bodies;
   for (const auto& request : backend.Requests())
     bodies.push_back(BodyOf(request));
-  EXPECT_THAT(std::vector(bodies.begin(), bodies.begin() + 2), ::testing::Contains("pprof 99"));
-  EXPECT_THAT(std::vector(bodies.begin(), bodies.begin() + 3), ::testing::Contains("pprof 20"));
-  EXPECT_LT(bodies.size(), 20U);
+  // Senders run side by side: which of the first arrives first is not ours to say.
+  bodies.resize(3);
+  EXPECT_THAT(bodies, ::testing::Contains("pprof 99"));
+  EXPECT_THAT(bodies, ::testing::Contains("pprof 20"));
+  EXPECT_LT(backend.Count(), 20U);
 }
 
 TEST_F(PusherTest, WhatIsOlderThanTheIngestionWindowIsDropped) {

@@ -57,7 +57,7 @@ TEST(ScrapeJob, FirstScrapesSpreadOverTheInterval) {
 TEST(ScrapeJob, EachFailureHasItsReason) {
   EXPECT_EQ(FailureOfFetch(FailedPreconditionError("x")).reason, reasons::kConnectionRefused);
   EXPECT_EQ(FailureOfFetch(UnavailableError("x")).reason, reasons::kConnectionFailed);
-  EXPECT_EQ(FailureOfFetch(PermissionDeniedError("x")).reason, reasons::kConnectionFailed);
+  EXPECT_EQ(FailureOfFetch(PermissionDeniedError("x")).reason, reasons::kCertificateNotTrusted);
   EXPECT_EQ(FailureOfFetch(DeadlineExceededError("x")).reason, reasons::kTimeout);
   EXPECT_EQ(FailureOfFetch(ResourceExhaustedError("x")).reason, reasons::kProfileTooLarge);
   EXPECT_EQ(FailureOfFetch(InvalidArgumentError("x")).reason, reasons::kNotAProfile);

@@ -111,7 +111,8 @@ TEST(DecodePod, NamesThePathOfAFieldOfTheWrongType) {
   };
   const Row rows[] = {
       {"/metadata", 1, "decode Pod.metadata: want object"},
-      {"/metadata/labels/app", 1, "decode Pod.metadata.labels: want map of strings"},
+      {"/metadata/labels/app", 1,
+       "decode Pod.metadata.labels[app]: want string, got number: put it in quotes"},
       {"/metadata/generation", "x", "decode Pod.metadata.generation: want integer"},
       {"/metadata/creationTimestamp", "x",
        "decode Pod.metadata.creationTimestamp: want RFC 3339 time"},
