@@ -133,11 +133,11 @@ class OperatorTest : public testing::Test {
                {"controller", true}}}}});
   }
   // What the kubelet would give the agent's pod.
-  FakeAgent::Access AccessOfAgent() const {
+  FakeAgent::Access AccessOfAgent(const std::string& pool = "default") const {
     const json trust = Get("configmap", "flamefleet-operator-trust", kNamespace);
     std::string token = server_->MustKubectl(
         {"create", "token", "flamefleet-agent", "-n", kNamespace, "--audience=flamefleet-operator",
-         "--bound-object-kind=Pod", "--bound-object-name=agent-n1"});
+         "--bound-object-kind=Pod", "--bound-object-name=agent-" + pool + "-n1"});
     token.erase(token.find_last_not_of('\n') + 1);
     return {operator_->agents_address(), "flamefleet-operator.flamefleet-system.svc",
             trust.is_null() ? "" : trust["data"]["ca.crt"].get<std::string>(), token};
@@ -253,6 +253,7 @@ TEST_F(OperatorTest, AManagedStoreComesAndGoesWithItsField) {
 TEST_F(OperatorTest, AnAgentGetsASnapshotAndThenWhatChanges) {
   const auto agent = StartFleet();
   EXPECT_EQ(agent->Config().sampling_frequency_hz(), 19U);
+  ASSERT_EQ(agent->Config().backends_size(), 1);
   EXPECT_EQ(agent->Config().backends(0).endpoint(),
             "http://flamefleet-store-main.flamefleet-system.svc:4040");
   const auto pod = agent->Pod("checkout-1");
@@ -351,7 +352,7 @@ TEST_F(OperatorTest, TwoPoolsOnANodeAreAConflictOfTheYoungerOne) {
   younger["metadata"]["name"] = "younger";
   Apply(younger);
   RunAgentPod("younger");
-  FakeAgent idle(AccessOfAgent(), "n1", "younger");
+  FakeAgent idle(AccessOfAgent("younger"), "n1", "younger");
   server_->MustKubectl({"wait", "--for=condition=Conflict", "--timeout=60s", "ap/younger"});
   EXPECT_THAT(std::string(Condition(Get("ap", "younger", ""), "Conflict")["message"]),
               HasSubstr("1 node belongs to an older AgentPool: n1;"));
