@@ -68,7 +68,9 @@ void OperatorProcess::Start() {
   for (std::string& argument : arguments)
     argv.push_back(argument.data());
   argv.push_back(nullptr);
-  FF_CHECK(posix_spawn(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
+  pid_t pid = -1;
+  FF_CHECK(posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
+  pid_ = pid;
 }
 
 int OperatorProcess::End(int signal) {
@@ -78,12 +80,14 @@ int OperatorProcess::End(int signal) {
 
 int OperatorProcess::Wait() {
   int status = 0;
-  waitpid(std::exchange(pid_, -1), &status, 0);
+  waitpid(pid_, &status, 0);  // it may be signalled until it has ended
+  pid_ = -1;
   return status;
 }
 
 void OperatorProcess::Signal(int signal) const {
-  kill(pid_, signal);
+  // A process id below 1 means many processes to kill().
+  if (const pid_t pid = pid_; pid > 0) kill(pid, signal);
 }
 
 HttpResponse OperatorProcess::Http(uint16_t port, const std::string& path) {

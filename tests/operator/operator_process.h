@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,7 +59,7 @@ class OperatorProcess {
   const uint16_t http_port_ = FreePort();
   const uint16_t debug_port_ = FreePort();
   const uint16_t agents_port_ = FreePort();
-  pid_t pid_ = -1;
+  std::atomic<pid_t> pid_ = -1;  // the relay of a test signals from its own thread
 };
 
 }  // namespace flamefleet
