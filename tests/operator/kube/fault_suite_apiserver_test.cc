@@ -436,31 +436,6 @@ TEST_P(FaultSuite, AVersionThatTheServerHasNotSeen) {
   EXPECT_GE(Lists(), 2);
 }
 
-TEST_P(FaultSuite, AnExpiredToken) {
-  const std::string account = GetParam() ? "reader-pods" : "reader-maps";
-  const auto create = [&] {
-    server_->MustKubectl({"create", "serviceaccount", account});
-    std::ofstream(Path("token")) << server_->MustKubectl({"create", "token", account});
-  };
-  server_->MustKubectl({"create", "clusterrolebinding", account, "--clusterrole=cluster-admin",
-                        "--serviceaccount=default:" + account});
-  create();
-  ClientConfig config;
-  config.token_file = Path("token");
-  Start({}, config);
-  server_->MustKubectl({"delete", "serviceaccount", account});
-  // The server believes a token for a while after it has seen it.
-  ASSERT_TRUE(Eventually([&] {
-    proxy_.CutAll();
-    return metrics_.RenderText().find(
-               "code=\"401\",host=\"127.0.0.1:" + std::to_string(proxy_.port()) +
-               "\",method=\"GET\"} 0") == std::string::npos;
-  }));
-  Change();
-  create();
-  EXPECT_TRUE(BecomesTrue());
-}
-
 TEST_P(FaultSuite, AChangedCa) {
   ClientConfig config;
   config.ca_file = Path("ca.pem");
