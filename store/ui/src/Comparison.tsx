@@ -1,12 +1,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import { type Selection, getFlameGraph, getTimeline } from './api';
 import { FlameGraph } from './FlameGraph';
-import { FunctionTable } from './FunctionTable';
 import { formatValue } from './format';
 import { toTree } from './graph';
 import { NoData } from './NoData';
 import { kBaselineColour, kMainColour } from './Single';
 import { type SetState, type State, selectionOf, sidesOf, timeOf } from './state';
+import { TableAndGraph } from './TableAndGraph';
 import { TimeChart } from './TimeChart';
 import { Filter, SearchAndLook } from './Toolbar';
 import { useAnswer } from './useAnswer';
@@ -128,23 +128,13 @@ export function Diff({ state, change }: { state: State; change: SetState }) {
             {formatValue(answer.total, answer.unit)}. Colours and deltas compare shares of each side:{' '}
             {state.palette === 'standard' ? 'red grew, green shrank' : 'orange grew, blue shrank'}, grey is the same.
           </p>
-          <div class="panes">
-            <FunctionTable
-              graph={answer}
-              search={state.search}
-              sort={state.sort === 'self' ? 'delta' : state.sort}
-              onSort={(sort) => change({ sort })}
-              onSearch={(search) => change({ search })}
-            />
-            <FlameGraph
-              graph={answer}
-              tree={tree}
-              search={state.search}
-              root={state.root}
-              palette={state.palette}
-              onSearch={(search) => change({ search })}
-            />
-          </div>
+          <TableAndGraph
+            graph={answer}
+            tree={tree}
+            sort={state.sort === 'self' ? 'delta' : state.sort}
+            state={state}
+            change={change}
+          />
         </>
       )}
     </>

@@ -1,11 +1,10 @@
 import { useMemo } from 'preact/hooks';
 import { getFlameGraph, getTimeline, pprofUrl } from './api';
-import { FlameGraph } from './FlameGraph';
-import { FunctionTable } from './FunctionTable';
 import { formatValue } from './format';
 import { toTree } from './graph';
 import { NoData } from './NoData';
 import { type SetState, type State, selectionOf } from './state';
+import { TableAndGraph } from './TableAndGraph';
 import { TimeChart } from './TimeChart';
 import { SearchAndLook } from './Toolbar';
 import { useAnswer } from './useAnswer';
@@ -49,23 +48,7 @@ export function Single({ state, change }: { state: State; change: SetState }) {
         <button onClick={() => navigator.clipboard.writeText(location.href)}>Copy link</button>
       </div>
       <SearchAndLook state={state} change={change} />
-      <div class="panes">
-        <FunctionTable
-          graph={answer}
-          search={state.search}
-          sort={state.sort}
-          onSort={(sort) => change({ sort })}
-          onSearch={(search) => change({ search })}
-        />
-        <FlameGraph
-          graph={answer}
-          tree={tree}
-          search={state.search}
-          root={state.root}
-          palette={state.palette}
-          onSearch={(search) => change({ search })}
-        />
-      </div>
+      <TableAndGraph graph={answer} tree={tree} sort={state.sort} state={state} change={change} />
     </div>
   );
 }
