@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -85,9 +85,9 @@ TEST_F(ParserProcessTest, AChildThatDiedWhileIdleCostsNoFile) {
   ASSERT_TRUE(Parse('e').ok());
   const pid_t pid = parser_.pid();
   ASSERT_EQ(::kill(pid, SIGKILL), 0);
-  // Until it is dead: then its files are closed, and its directory is almost empty.
-  while (!ReadFile("/proc/" + std::to_string(pid) + "/maps", 1 << 20).value_or("").empty())
-    ::sched_yield();
+  // Until it has ended and its files are closed, and still to be reaped by its owner.
+  siginfo_t end;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOWAIT), 0);
   EXPECT_TRUE(Parse('e').ok());
   EXPECT_EQ(parser_.counts().deaths, 0u);
   EXPECT_EQ(parser_.counts().starts, 2u);
