@@ -9,7 +9,7 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Everyday
-.PHONY: deps configure build unit test golden-update fmt fmt-check tidy
+.PHONY: deps configure build unit test golden-update docs-update fmt fmt-check tidy
 deps: ## Install the Debian packages that are missing (debian-packages.txt)
 	@missing=$$(comm -23 <(tools/debian-packages run build test e2e lint bench | sort -u) \
 	  <(dpkg-query -W -f '$${db:Status-Abbrev} $${Package} $${Provides}\n' | \
@@ -30,6 +30,10 @@ test: build ## Run all tests: unit, BPF, API server, cluster (root, Go)
 
 golden-update: build ## Write tests/golden anew; read the diff before you commit it
 	FF_UPDATE_GOLDEN=1 build/$(PRESET)/bin/operator_plan_test --gtest_filter='*Golden*' --gtest_brief=1
+
+docs-update: programs ## Write the made pages of docs/ anew (root); read the diff before you commit it
+	cmake --build --preset release -j $(JOBS) --target burner
+	FF_UPDATE_DOCS=1 tests/docs/fleet_test.py
 
 fmt: ## Format the C++ sources
 	git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
