@@ -227,6 +227,16 @@ test('the dark theme is remembered', async () => {
   await finish('dark');
 });
 
+test('the theme of the system is followed, as it changes', async () => {
+  await open(single);
+  await page.select('header select', 'system');
+  for (const theme of ['dark', 'light']) {
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
+    await until((expected) => document.documentElement.dataset.theme === expected, theme);
+  }
+  await finish('theme');
+});
+
 test('speedscope opens the profile that is shown', async () => {
   await open(single);
   await graphShown();

@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import 'uplot/dist/uPlot.min.css';
 import { getTypes } from './api';
 import { Comparison, Diff } from './Comparison';
@@ -20,9 +20,15 @@ const themes = ['system', 'light', 'dark'];
 
 function Theme() {
   const [theme, setTheme] = useState(localStorage.getItem('theme') ?? 'system');
-  useEffect(() => {
-    document.documentElement.dataset.theme = theme;
+  useLayoutEffect(() => {
     localStorage.setItem('theme', theme);
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    const show = () => {
+      document.documentElement.dataset.theme = theme !== 'system' ? theme : dark.matches ? 'dark' : 'light';
+    };
+    show();
+    dark.addEventListener('change', show);
+    return () => dark.removeEventListener('change', show);
   }, [theme]);
   return (
     <label>
