@@ -39,7 +39,6 @@ void AddContainer(const std::string& pod_uid, const proto::ContainerAssignment& 
   const CollectionKey key = {pod_uid, container.name(), ProfileType::kCpu};
   const bool has_started = !container.id().empty();
   work->collections.push_back({.key = key, .ebpf = true, .can_run = has_started, .window = window});
-  if (!has_started) return;
   work->cpu_targets.push_back({.container_id = container.id(),
                                .collection = key,
                                .backend = container.backend(),

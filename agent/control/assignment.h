@@ -25,7 +25,7 @@ namespace flamefleet::agent {
 struct Work {
   uint32_t frequency_hz = 0;  // 0: not said yet
   std::vector<BackendConfig> backends;
-  std::vector<CpuTarget> cpu_targets;       // containers that have started
+  std::vector<CpuTarget> cpu_targets;       // with an id: containers that have started
   std::vector<ScrapeJob> scrape_jobs;       // pods that have an address
   std::vector<CollectionSpec> collections;  // all that is wanted, startable or not
 };

@@ -32,13 +32,18 @@ void StripSuffix(std::string_view suffix, std::string_view* text) {
   if (text->ends_with(suffix)) text->remove_suffix(suffix.size());
 }
 
-// "pod<uid>" or "kubepods-burstable-pod<uid>.slice".
-bool IsPod(std::string_view component) {
+// Of "pod<uid>" or "kubepods-burstable-pod<uid>.slice"; "" of others.
+std::string_view PodUid(std::string_view component) {
   StripSuffix(".slice", &component);
   const size_t at = component.rfind("pod");
-  if (at == std::string_view::npos) return false;
-  if (at != 0 && component[at - 1] != '-') return false;
-  return IsPodUid(component.substr(at + 3));
+  if (at == std::string_view::npos) return {};
+  if (at != 0 && component[at - 1] != '-') return {};
+  component.remove_prefix(at + 3);
+  return IsPodUid(component) ? component : std::string_view();
+}
+
+bool IsPod(std::string_view component) {
+  return !PodUid(component).empty();
 }
 
 // "<id>", "cri-containerd-<id>.scope", "docker-<id>.scope",
@@ -68,7 +73,7 @@ std::vector<std::string> ContainerIdsOfCgroup(std::string_view path) {
   const std::vector<std::string_view> components = Split(path);
   std::vector<std::string> ids;
   bool has_pod = false;
-  for (size_t i = components.size(); i-- > 0;) {
+  for (size_t i = 0; i < components.size(); ++i) {
     if (!IsPod(components[i])) continue;
     has_pod = true;
     if (i + 1 == components.size()) continue;
@@ -83,6 +88,16 @@ std::vector<std::string> ContainerIdsOfCgroup(std::string_view path) {
     }
   }
   return ids;
+}
+
+std::string PodUidOfCgroup(std::string_view path) {
+  for (const std::string_view component : Split(path)) {
+    std::string uid(PodUid(component));
+    if (uid.empty()) continue;
+    std::ranges::replace(uid, '_', '-');
+    return uid;
+  }
+  return "";
 }
 
 }  // namespace flamefleet::agent

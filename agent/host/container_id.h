@@ -16,12 +16,16 @@ namespace flamefleet::agent {
 
 constexpr size_t kContainerIdLength = 64;
 
-// The ids (64 hexadecimal digits) of the containers that the cgroup is inside of, innermost first;
+// The ids (64 hexadecimal digits) of the containers that the cgroup is inside of, outermost first;
 // empty for a cgroup of the host. A container that may make cgroups can forge inner ones: take the
 // first id that is known.
 //
 // In a path with pods ("pod<uid>"), a container is what follows a pod. Else it is the last
 // component that looks like one.
 std::vector<std::string> ContainerIdsOfCgroup(std::string_view path);
+
+// The UID of the outermost pod, as the API server writes it; "" when there is none. A static pod's
+// is the hash of its manifest, which the API server does not know.
+std::string PodUidOfCgroup(std::string_view path);
 
 }  // namespace flamefleet::agent

@@ -92,13 +92,60 @@ uint32_t Collector::ImageNumber(const std::shared_ptr<Process>& process) {
   return found->second;
 }
 
+bool Collector::Keep(const std::shared_ptr<const CpuTarget>& target,
+                     const std::shared_ptr<Process>& process,
+                     std::span<const uint64_t> kernel_frames,
+                     std::span<const uint64_t> user_frames) {
+  bool is_new = false;
+  const bool kept = window_->Add({.series = SeriesNumber(target),
+                                  .image = ImageNumber(process),
+                                  .kernel_frames = kernel_frames,
+                                  .user_frames = user_frames},
+                                 &is_new);
+  if (!kept) ++counts_.window_full;
+  return is_new;
+}
+
+void Collector::Hold(const RawSample& sample, const std::shared_ptr<Process>& process) {
+  if (held_.size() >= kMaxHeldSamples) {
+    ++counts_.unknown;
+    return;
+  }
+  HeldSample held{.cgroup_id = sample.header.cgroup_id,
+                  .process = process,
+                  .kernel_frames = sample.kernel_frames.size(),
+                  .period_ns = window_->period_ns};
+  held.frames.assign(sample.kernel_frames.begin(), sample.kernel_frames.end());
+  held.frames.insert(held.frames.end(), sample.user_frames.begin(), sample.user_frames.end());
+  held_.push_back(std::move(held));
+}
+
+void Collector::ReleaseHeld() {
+  std::erase_if(held_, [this](HeldSample& held) {
+    const std::shared_ptr<const CpuTarget> target = targets_.Find(held.cgroup_id);
+    if (target && held.period_ns == window_->period_ns) {
+      const std::span<const uint64_t> frames(held.frames);
+      Keep(target, held.process, frames.first(held.kernel_frames),
+           frames.subspan(held.kernel_frames));
+      return true;
+    }
+    if (++held.windows < kHeldWindows) return false;
+    ++counts_.unknown;
+    return true;
+  });
+  for (const TargetTable::Verdict& verdict : targets_.EndWindow())
+    SetVerdict(verdict.cgroup_id, verdict.wanted);
+}
+
 void Collector::OnSample(const RawSample& sample) {
   ++counts_.samples;
   std::shared_ptr<const CpuTarget> target;
+  bool is_held = false;
   if (scope_ == CpuPipelineOptions::Scope::kContainers) {
     // First of all: nothing is read of a process that is not wanted.
     target = targets_.Find(sample.header.cgroup_id);
-    if (!target) {
+    is_held = !target && targets_.IsHeld(sample.header.cgroup_id);
+    if (!target && !is_held) {
       ++counts_.untargeted;
       return;
     }
@@ -113,15 +160,13 @@ void Collector::OnSample(const RawSample& sample) {
   }
   const ProcessImage* const image = process ? process->image.get() : nullptr;
   if (image == nullptr && !sample.user_frames.empty()) ++counts_.unread;
-  if (!target) target = HostTarget(ServiceOf(sample, process.get()));
-
   bool is_new = false;
-  const bool kept = window_->Add({.series = SeriesNumber(target),
-                                  .image = ImageNumber(process),
-                                  .kernel_frames = sample.kernel_frames,
-                                  .user_frames = sample.user_frames},
-                                 &is_new);
-  if (!kept) ++counts_.window_full;
+  if (is_held) {
+    Hold(sample, process);
+  } else {
+    if (!target) target = HostTarget(ServiceOf(sample, process.get()));
+    is_new = Keep(target, process, sample.kernel_frames, sample.user_frames);
+  }
   if (image != nullptr) {
     // A library came or went, or there is code made at run time.
     const bool has_changed =
@@ -143,6 +188,7 @@ Batch Collector::Rotate(std::unique_ptr<Window> window, uint64_t period_ns) {
   const int64_t now_monotonic_ns = clock_.MonotonicNanos();
   Batch batch;
   if (window_) {
+    ReleaseHeld();
     window_->duration_ns = now_monotonic_ns - start_monotonic_ns_;
     for (const std::shared_ptr<Process>& process : window_processes_)
       window_->images.push_back(process->image);

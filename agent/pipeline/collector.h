@@ -2,8 +2,8 @@
 // Collector: puts each sample into the window of now, under its series and its process.
 //
 // Thread: one owner at a time (the pipeline's lock). Bounds: those of Window, ProcessTable and
-// TargetTable; kMaxHostServices series in host scope, further programs share "other". Errors: none;
-// every sample that is not kept is counted.
+// TargetTable; kMaxHeldSamples; kMaxHostServices series in host scope, further programs share
+// "other". Errors: none; every sample that is not kept is counted.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@
 namespace flamefleet::agent {
 
 constexpr size_t kMaxHostServices = 1024;
+constexpr size_t kMaxHeldSamples = 8192;  // 40 s of one busy CPU at 199 Hz; some 3 MiB
 
 // A window with what its series numbers mean.
 struct Batch {
@@ -36,6 +37,7 @@ struct Batch {
 struct CollectorCounts {
   uint64_t samples = 0;      // taken from the ring
   uint64_t untargeted = 0;   // dropped: the container is not wanted any more
+  uint64_t unknown = 0;      // dropped: nobody told in time whose container it is
   uint64_t window_full = 0;  // dropped: no room for another stack
   uint64_t unread = 0;       // kept without user names: nothing is known of their process
 };
@@ -66,11 +68,28 @@ class Collector final : public SampleHandler {
  private:
   using SeriesKey = std::tuple<CollectionKey, std::string, Labels>;
 
+  // A sample whose container is not known yet.
+  struct HeldSample {
+    uint64_t cgroup_id = 0;
+    std::shared_ptr<Process> process;
+    size_t kernel_frames = 0;
+    std::vector<uint64_t> frames;
+    uint64_t period_ns = 0;  // it cannot go into a window of another one
+    int windows = 0;         // that have ended since
+  };
+
   static std::string ServiceOf(const RawSample& sample, const Process* process);
   std::shared_ptr<const CpuTarget> HostTarget(const std::string& name);
   uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
   uint32_t ImageNumber(const std::shared_ptr<Process>& process);
   void SetVerdict(uint64_t cgroup_id, bool wanted);
+  // Puts a sample into the window; whether its stack is a new one.
+  bool Keep(const std::shared_ptr<const CpuTarget>& target, const std::shared_ptr<Process>& process,
+            std::span<const uint64_t> kernel_frames, std::span<const uint64_t> user_frames);
+  void Hold(const RawSample& sample, const std::shared_ptr<Process>& process);
+  // Puts held samples whose container is known by now into the window, drops those that have waited
+  // long enough.
+  void ReleaseHeld();
   void Announce(Process* process);
 
   const CpuPipelineOptions::Scope scope_;
@@ -91,6 +110,7 @@ class Collector final : public SampleHandler {
   std::vector<std::shared_ptr<Process>> window_processes_;
   std::unordered_map<const Process*, uint32_t> process_numbers_;
 
+  std::vector<HeldSample> held_;
   CollectorCounts counts_;
 };
 

@@ -26,7 +26,7 @@ namespace flamefleet::agent {
 
 // A container whose samples are wanted.
 struct CpuTarget {
-  std::string container_id;  // 64 hexadecimal digits
+  std::string container_id;  // 64 hexadecimal digits; "": it has not started, see SetTargets
   CollectionKey collection;
   std::string backend;
   Labels labels;
@@ -58,6 +58,9 @@ class CpuPipeline {
   // Replaces the wanted containers; in force for samples taken from now on, within one drain (250
   // ms). A container that is no longer listed gives no further profile; what its current window
   // holds is delivered.
+  //
+  // A pod starts before its container ids are known here: samples of an unknown container of a pod
+  // that has a target wait for it, until the second window ends; then they are dropped, counted.
   void SetTargets(std::vector<CpuTarget> targets);
   Status SetFrequency(uint32_t frequency_hz);
 

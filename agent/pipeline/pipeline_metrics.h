@@ -45,6 +45,7 @@ class PipelineMetrics {
   Follower ring_full_;
   Follower pending_;
   Follower untargeted_;
+  Follower unknown_;
   Follower window_full_;
   CounterMetric symbolizer_behind_;
   Follower unread_samples_;

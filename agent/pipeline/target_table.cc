@@ -25,8 +25,11 @@ std::shared_ptr<const CpuTarget> TargetTable::TargetOf(
 
 std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> targets) {
   std::map<std::string, std::shared_ptr<const CpuTarget>> old = std::exchange(targets_, {});
+  pods_.clear();
   for (CpuTarget& target : targets) {
+    pods_.insert(target.collection.pod_uid);
     std::string id = target.container_id;
+    if (id.empty()) continue;
     const auto known = old.find(id);
     targets_[std::move(id)] = known != old.end() && SameContent(*known->second, target)
                                   ? known->second
@@ -34,10 +37,10 @@ std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> ta
   }
   std::vector<Verdict> changed;
   for (auto& [cgroup_id, cgroup] : cgroups_) {
-    const bool was_wanted = cgroup.target != nullptr;
+    const bool was_recorded = cgroup.IsRecorded();
     cgroup.target = TargetOf(cgroup.container_ids);
-    const bool wanted = cgroup.target != nullptr;
-    if (wanted != was_wanted) changed.push_back({cgroup_id, wanted});
+    if (!pods_.contains(cgroup.pod_uid)) cgroup.windows_to_hold = 0;
+    if (cgroup.IsRecorded() != was_recorded) changed.push_back({cgroup_id, cgroup.IsRecorded()});
   }
   return changed;
 }
@@ -55,13 +58,31 @@ bool TargetTable::Add(uint64_t cgroup_id, std::string_view path,
   }
   Cgroup& cgroup = cgroups_[cgroup_id];
   cgroup.container_ids = ContainerIdsOfCgroup(path);
+  cgroup.pod_uid = PodUidOfCgroup(path);
   cgroup.target = TargetOf(cgroup.container_ids);
-  return cgroup.target != nullptr;
+  const bool may_have_started = !cgroup.container_ids.empty() && pods_.contains(cgroup.pod_uid);
+  cgroup.windows_to_hold = may_have_started ? kHeldWindows : 0;
+  return cgroup.IsRecorded();
 }
 
 std::shared_ptr<const CpuTarget> TargetTable::Find(uint64_t cgroup_id) const {
   const auto found = cgroups_.find(cgroup_id);
   return found == cgroups_.end() ? nullptr : found->second.target;
+}
+
+bool TargetTable::IsHeld(uint64_t cgroup_id) const {
+  const auto found = cgroups_.find(cgroup_id);
+  return found != cgroups_.end() && !found->second.target && found->second.windows_to_hold > 0;
+}
+
+std::vector<TargetTable::Verdict> TargetTable::EndWindow() {
+  std::vector<Verdict> changed;
+  for (auto& [cgroup_id, cgroup] : cgroups_) {
+    if (cgroup.windows_to_hold == 0) continue;
+    --cgroup.windows_to_hold;
+    if (!cgroup.IsRecorded()) changed.push_back({cgroup_id, false});
+  }
+  return changed;
 }
 
 }  // namespace flamefleet::agent

@@ -2,7 +2,9 @@
 // TargetTable: which cgroup belongs to which wanted container.
 //
 // Cgroups are learnt when the kernel reports them and kept while nothing is known against them, so
-// that a container which becomes wanted later is recorded at once.
+// that a container which becomes wanted later is recorded at once. An unknown container of a pod
+// that has a target is held for kHeldWindows: it may be one that has just started. A sample is only
+// ever attributed by container id.
 //
 // Thread: one owner. Bounds: FF_MAX_CGROUPS cgroups; the oldest is forgotten, which the caller must
 // tell the kernel so that it is reported again.
@@ -13,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +24,8 @@
 #include "agent/pipeline/cpu_pipeline.h"
 
 namespace flamefleet::agent {
+
+constexpr int kHeldWindows = 2;
 
 class TargetTable {
  public:
@@ -34,23 +39,33 @@ class TargetTable {
   // Replaces the wanted containers and returns the cgroups whose verdict is another one now.
   std::vector<Verdict> Replace(std::vector<CpuTarget> targets);
 
-  // Learns a cgroup; returns whether it is wanted, and in `forgotten` the one that had to go.
+  // Learns a cgroup; returns whether it is wanted or held, and in `forgotten` the one that had to
+  // go.
   bool Add(uint64_t cgroup_id, std::string_view path, std::optional<uint64_t>* forgotten);
 
   // The target whose container the cgroup is inside of; null when none is wanted. A target that
   // Replace got again with equal content stays the same object.
   std::shared_ptr<const CpuTarget> Find(uint64_t cgroup_id) const;
+  bool IsHeld(uint64_t cgroup_id) const;
+
+  // Returns the cgroups that are not held any longer, in vain.
+  std::vector<Verdict> EndWindow();
 
  private:
   struct Cgroup {
-    std::vector<std::string> container_ids;  // innermost first
+    std::vector<std::string> container_ids;  // outermost first
+    std::string pod_uid;
+    int windows_to_hold = 0;
     std::shared_ptr<const CpuTarget> target;
+
+    bool IsRecorded() const { return target != nullptr || windows_to_hold > 0; }
   };
 
   std::shared_ptr<const CpuTarget> TargetOf(const std::vector<std::string>& container_ids) const;
 
   const size_t max_cgroups_;
   std::map<std::string, std::shared_ptr<const CpuTarget>> targets_;  // by container id
+  std::set<std::string> pods_;  // UIDs of all that have a target, started or not
   std::unordered_map<uint64_t, Cgroup> cgroups_;
   std::deque<uint64_t> order_;  // of cgroups_, oldest first
 };

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "base/metrics.h"
 #include "base/pprof/profile.h"
@@ -224,6 +226,61 @@ TEST(CpuPipeline, ProfilesOnlyTargets) {
     EXPECT_EQ(profile.backend, "main");
     EXPECT_TRUE(times.insert(profile.time_ns).second) << "two profiles of one time";
   }
+}
+
+// Of the pod that kPodA is the cgroup of.
+CpuTarget TargetOfPodA(const std::string& container_id) {
+  CpuTarget target = Target(container_id, "a");
+  target.collection.pod_uid = "0aa5a3c1-0000-4000-8000-000000000001";
+  return target;
+}
+
+double DroppedUnknown(const Metrics& metrics) {
+  const std::string name = "flamefleet_agent_samples_dropped_total{reason=\"container_unknown\"} ";
+  const std::string text = metrics.RenderText();
+  const size_t at = text.find(name);
+  EXPECT_NE(at, std::string::npos);
+  return at == std::string::npos ? -1 : std::strtod(text.c_str() + at + name.size(), nullptr);
+}
+
+bool WaitFor(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!done() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return done();
+}
+
+TEST(CpuPipeline, SamplesOfAContainerThatIsNotKnownYetWaitForIt) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerA);
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline =
+      MustCreate({.frequency_hz = 199, .window = std::chrono::minutes(10)}, &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  pipeline->SetTargets({TargetOfPodA("")});
+  {
+    const Burner burner({"split"}, &cgroup);
+    ASSERT_TRUE(WaitFor([&] { return pipeline->SamplesSeen() >= 50; }));
+  }  // it has ended before anybody knows whose it was
+  pipeline->SetTargets({TargetOfPodA(kContainerA)});
+  pipeline->Stop();
+  ASSERT_TRUE(profiles.WaitForSamples(50));
+  EXPECT_GT(ValueWith(profiles.Take(), "BurnSeventy"), 0);
+  EXPECT_EQ(DroppedUnknown(metrics), 0);
+}
+
+TEST(CpuPipeline, SamplesOfAContainerThatStaysUnknownAreDroppedAndCounted) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerB);
+  const Burner burner({"split"}, &cgroup);
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate({.frequency_hz = 199, .window = std::chrono::milliseconds(500)},
+                                   &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  pipeline->SetTargets({TargetOfPodA(kContainerA)});
+  EXPECT_TRUE(WaitFor([&] { return DroppedUnknown(metrics) > 0; }));
+  pipeline->Stop();
+  EXPECT_TRUE(profiles.Take().empty());
 }
 
 TEST(CpuPipeline, FollowsTargetsThatChange) {

@@ -2,6 +2,7 @@
 // The real BPF program on the kernel of this machine.
 #include "agent/sample/sampler.h"
 
+#include <bpf/bpf.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,7 @@
 #include <thread>
 
 #include "agent/host/container_id.h"
+#include "base/fd.h"
 #include "tests/bpf/child.h"
 
 namespace flamefleet::agent {
@@ -267,6 +269,31 @@ TEST(BpfSampler, FrequencyCanChangeWhileItRuns) {
   EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 100; }));
   EXPECT_EQ(sampler->SetFrequency(1000).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(sampler->PeriodNanos(), 2'000'000u);
+}
+
+// Instructions that the verifier went through for the program that was loaded last.
+uint32_t VerifiedInstructions() {
+  uint32_t verified = 0;
+  uint32_t id = 0;
+  while (bpf_prog_get_next_id(id, &id) == 0) {
+    const UniqueFd fd(bpf_prog_get_fd_by_id(id));
+    bpf_prog_info info{};
+    uint32_t size = sizeof(info);
+    if (fd.ok() && bpf_obj_get_info_by_fd(fd.get(), &info, &size) == 0 &&
+        std::string(info.name) == "take_sample")
+      verified = info.verified_insns;
+  }
+  return verified;
+}
+
+// The verifier gives up at a million, and other kernels count otherwise than this one.
+TEST(BpfSampler, VerifierHasATenthOfItsLimitToDoAtMost) {
+  const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS});
+  ASSERT_TRUE(sampler);
+  const uint32_t verified = VerifiedInstructions();
+  RecordProperty("verified_instructions", static_cast<int>(verified));
+  EXPECT_GT(verified, 0u);  // since Linux 5.16
+  EXPECT_LT(verified, 100'000u);
 }
 
 TEST(BpfSampler, TellsTheMemoryOfItsMaps) {

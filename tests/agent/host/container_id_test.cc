@@ -86,9 +86,20 @@ TEST(ContainerId, IsFoundInThePathsThatRuntimesMake) {
   }
 }
 
-TEST(ContainerId, OfNestedPodsComesInnermostFirst) {
+TEST(ContainerId, OfNestedPodsComesOutermostFirst) {
   EXPECT_THAT(ContainerIdsOfCgroup("/kubepods/" POD "/" ID_A "/kubepods/" POD_STATIC "/" ID_B),
-              ElementsAre(ID_B, ID_A));
+              ElementsAre(ID_A, ID_B));
+}
+
+TEST(ContainerId, PodUidIsThatOfTheApiServer) {
+  constexpr char kUid[] = "6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f";
+  EXPECT_EQ(PodUidOfCgroup("/kubepods/burstable/pod6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f/" ID_A),
+            kUid);
+  EXPECT_EQ(PodUidOfCgroup("/kubepods.slice/"
+                           "kubepods-pod6f2c6e1c_3a3b_4a5e_9d0e_8a4c1b2d3e4f.slice/x/kubepods/"
+                           "pod00000000-0000-0000-0000-000000000000/" ID_A),
+            kUid);
+  EXPECT_EQ(PodUidOfCgroup("/system.slice/podinfo.service"), "");
 }
 
 TEST(ContainerId, IsNotMadeOfHostileNames) {

@@ -10,7 +10,8 @@ namespace {
 
 const std::string kA(64, 'a');
 const std::string kB(64, 'b');
-const std::string kPod = "/kubepods/pod6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f/";
+const std::string kPodUid = "6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f";
+const std::string kPod = "/kubepods/pod" + kPodUid + "/";
 
 CpuTarget Target(const std::string& id, const std::string& service) {
   return {.container_id = id,
@@ -68,6 +69,58 @@ TEST(TargetTable, InnerContainerThatNobodyKnowsBelongsToTheOuterOne) {
   const std::string nested = kPod + kA + "/kubepods/pod00000000-0000-0000-0000-000000000000/" + kB;
   EXPECT_TRUE(Add(table, 1, nested));
   EXPECT_EQ(table.Find(1)->collection.container, "outer");
+}
+
+TEST(TargetTable, OuterContainerWinsOverAForgedInnerOne) {
+  TargetTable table(10);
+  table.Replace({Target(kA, "attacker"), Target(kB, "victim")});
+  const std::string forged = kPod + kA + "/kubepods/pod00000000-0000-0000-0000-000000000000/" + kB;
+  EXPECT_TRUE(Add(table, 1, forged));
+  EXPECT_EQ(table.Find(1)->collection.container, "attacker");
+}
+
+CpuTarget TargetOfPod(const std::string& id) {
+  CpuTarget target = Target(id, "a");
+  target.collection.pod_uid = kPodUid;
+  return target;
+}
+
+TEST(TargetTable, HoldsAnUnknownContainerOfAKnownPod) {
+  TargetTable table(10);
+  table.Replace({TargetOfPod("")});
+  EXPECT_TRUE(Add(table, 1, kPod + kA));
+  EXPECT_TRUE(table.IsHeld(1));
+  EXPECT_FALSE(table.Find(1));
+  EXPECT_TRUE(table.Replace({TargetOfPod(kA)}).empty());  // it is recorded already
+  EXPECT_FALSE(table.IsHeld(1));
+  EXPECT_EQ(table.Find(1)->collection.container, "a");
+  EXPECT_TRUE(table.EndWindow().empty());
+}
+
+TEST(TargetTable, HoldsForTwoWindowsOnly) {
+  TargetTable table(10);
+  table.Replace({TargetOfPod("")});
+  Add(table, 1, kPod + kA);
+  EXPECT_TRUE(table.EndWindow().empty());
+  EXPECT_TRUE(table.IsHeld(1));
+  const auto changes = table.EndWindow();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].cgroup_id, 1u);
+  EXPECT_FALSE(changes[0].wanted);
+  EXPECT_FALSE(table.IsHeld(1));
+  EXPECT_EQ(table.Replace({TargetOfPod(kA)}).size(), 1u);  // late, but found
+}
+
+TEST(TargetTable, HoldsNothingOfAnotherPodOrOfThePodItself) {
+  TargetTable table(10);
+  table.Replace({Target("", "a")});
+  EXPECT_FALSE(Add(table, 1, kPod + kA));
+  table.Replace({TargetOfPod("")});
+  EXPECT_FALSE(Add(table, 2, "/kubepods/pod" + kPodUid));
+  Add(table, 3, kPod + kA);
+  const auto changes = table.Replace({});  // the pod has gone
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].cgroup_id, 3u);
 }
 
 TEST(TargetTable, ForgetsTheOldestCgroupWhenFull) {
