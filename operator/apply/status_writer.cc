@@ -39,6 +39,7 @@ bool ConditionFlips(const json& live, const json& want) {
 StatusWriter::StatusWriter(RestClient& client, const Clock& clock, Metrics& metrics)
     : client_(client),
       clock_(clock),
+      gauges_(metrics),
       applied_(WriteCounter(metrics, "applied")),
       unchanged_(WriteCounter(metrics, "unchanged")),
       postponed_(WriteCounter(metrics, "postponed")),
@@ -50,6 +51,7 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
                                                      const std::stop_token& stop) {
   constexpr std::chrono::nanoseconds kNow{0};
   const std::string path = ObjectPath(resource, meta.ns, meta.name);
+  gauges_.Note(resource.kind, path, want);
   const size_t intent = std::hash<std::string>()(want.dump());
   const auto last = written_.find(path);
   const bool unseen =
@@ -74,6 +76,7 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
   const Result<std::string> answer = client_.Apply(request, stop);
   if (answer.status().code() == StatusCode::kNotFound) {
     written_.erase(path);
+    gauges_.Forget(path);
     return kNow;
   }
   if (!answer.ok()) {
@@ -88,7 +91,9 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
 
 void StatusWriter::Forget(const Resource& resource, const std::string& ns,
                           const std::string& name) {
-  written_.erase(ObjectPath(resource, ns, name));
+  const std::string path = ObjectPath(resource, ns, name);
+  written_.erase(path);
+  gauges_.Forget(path);
 }
 
 }  // namespace flamefleet

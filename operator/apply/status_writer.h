@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // StatusWriter: writes the status of our kinds through the status subresource, with a field manager
-// of its own, and seldom: numbers move all the time, the API server should not.
+// of its own, and seldom: numbers move all the time, the API server should not. What it is given is
+// in the metrics of FleetGauges at once.
 //
 // Thread: one (the worker). Units: monotonic time of the clock. Bounds: at most one write per
 // object in kMinInterval, unless a condition changes its status or reason; one remembered write per
@@ -17,6 +18,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "operator/api/kinds.h"
+#include "operator/apply/fleet_gauges.h"
 #include "operator/kube/rest_client.h"
 
 namespace flamefleet {
@@ -45,6 +47,7 @@ class StatusWriter {
   RestClient& client_;
   const Clock& clock_;
   std::map<std::string, Written> written_;  // by path
+  FleetGauges gauges_;
   CounterMetric applied_, unchanged_, postponed_, failed_;
 };
 
