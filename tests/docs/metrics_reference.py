@@ -72,3 +72,9 @@ def names(page):
     for name, kind in re.findall(r"^\| `([a-zA-Z0-9_:]+)` \| (\w+) \|", page, re.MULTILINE):
         found.update([name + part for part in _PARTS] if kind == "histogram" else [name])
     return found
+
+
+def used(expression):
+    """The metrics of ours in a PromQL expression."""
+    return set(re.findall(r"(?<![:\w])(?:flamefleet|controller_runtime|leader_election|rest_client|workqueue)_\w+(?![\w:])",
+                          expression))
