@@ -33,6 +33,7 @@ golden-update: build ## Write tests/golden anew; read the diff before you commit
 
 docs-update: programs ## Write the made pages of docs/ anew (root); read the diff before you commit it
 	cmake --build --preset release -j $(JOBS) --target burner
+	FF_UPDATE_DOCS=1 tests/docs/docs_test.py
 	FF_UPDATE_DOCS=1 tests/docs/fleet_test.py
 
 fmt: ## Format the C++ sources

@@ -1,16 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a fleet that really runs says of itself, against docs/metrics.md and promtool. FF_UPDATE_DOCS=1 writes the page."""
+"""What a fleet that really runs says of itself: against docs/metrics.md, promtool, and a Prometheus that scrapes it, which
+the dashboards and the rules then ask. The commands of the pages run on it. FF_UPDATE_DOCS=1 writes docs/metrics.md."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
+import commands
 import metrics_reference
-from host_fleet import ROOT, HostFleet, get, wait_until
+import yaml
+from host_fleet import BIN, ROOT, HostFleet, get, wait_until
 
 PAGE = ROOT / "docs/metrics.md"
+DASHBOARDS = sorted((ROOT / "dashboards").glob("*.json"))
+RULES = yaml.safe_load((ROOT / "config/prometheus/rules.yaml").read_text())["spec"]
+# What Grafana would put in.
+VARIABLES = {"$__rate_interval": "1m", "$instance": ".*"}
 
 
 class FleetTest(unittest.TestCase):
@@ -20,13 +30,53 @@ class FleetTest(unittest.TestCase):
     def setUpClass(cls):
         cls.fleet = HostFleet()
         cls.addClassCleanup(cls.fleet.close)
-        # The agent's and the leading operator's are complete by then.
+        cls.prometheus = cls.fleet.run_prometheus(RULES)
+        # The metrics of the agent and of the leading operator are complete by then.
         wait_until("CPU samples are in a profile that the store acknowledged", cls.cpu_delivered)
-        cls.expositions = {program: get(f"{url}/metrics") for program, url in cls.fleet.urls.items()}
+        cls.expositions = {program: wait_until(f"{program} answers", lambda url=url: get(f"{url}/metrics"))
+                           for program, url in cls.fleet.urls.items()}
 
     @classmethod
     def cpu_delivered(cls):
         return "process_cpu" in (get(f"{cls.fleet.urls['store']}/series") or "")
+
+    @classmethod
+    def query(cls, expression):
+        """The samples that Prometheus answers with."""
+        for name, value in VARIABLES.items():
+            expression = expression.replace(name, value)
+        answer = get(f"{cls.prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+        if answer is None:
+            raise AssertionError(f"Prometheus does not take {expression}")
+        return json.loads(answer)["data"]["result"]
+
+    def test_every_query_of_every_dashboard_has_an_answer(self):
+        self.assertEqual(len(DASHBOARDS), 5)
+        known = metrics_reference.names(metrics_reference.render(self.expositions))
+        wait_until("every program was scraped a few times",
+                   lambda: len(self.query("sum_over_time(up[1m]) >= 3")) == 3)
+        for path in DASHBOARDS:
+            for panel in json.loads(path.read_text())["panels"]:
+                for target in panel["targets"]:
+                    with self.subTest(path.name, panel=panel["title"], query=target["expr"]):
+                        self.assertEqual(metrics_reference.used(target["expr"]) - known, set())
+                        # A busy machine may miss a scrape, which empties some for a moment.
+                        wait_until("there is data", lambda target=target: self.query(target["expr"]))
+
+    def test_prometheus_counts_what_the_fleet_does(self):
+        for expression in ("sum(flamefleet_operator_pods) >= 1", "sum(flamefleet_operator_agents_connected) == 1",
+                           "sum(flamefleet_agent_profiles_delivered_total) > 0", "sum(flamefleet_store_disk_bytes) > 0",
+                           'sum(flamefleet_operator_objects{kind="ProfilingTarget"}) >= 1',
+                           "sum(flamefleet_agent_samples_total) > 0"):
+            wait_until(expression, lambda expression=expression: self.query(expression))
+
+    def test_prometheus_evaluates_every_rule(self):
+        def rules():
+            groups = json.loads(get(f"{self.prometheus}/api/v1/rules") or "{}").get("data", {}).get("groups", [])
+            return [rule for group in groups for rule in group["rules"]]
+        wait_until("every rule was evaluated", lambda: rules() and all(rule["health"] != "unknown" for rule in rules()))
+        self.assertEqual({rule["name"]: rule.get("lastError") for rule in rules() if rule["health"] != "ok"}, {})
+        self.assertEqual(len(rules()), sum(len(group["rules"]) for group in RULES["groups"]))
 
     def test_metrics_reference_is_what_the_programs_expose(self):
         page = metrics_reference.render(self.expositions)
@@ -40,6 +90,36 @@ class FleetTest(unittest.TestCase):
                 result = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, check=False)
                 self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+    def test_commands_of_the_pages_run_as_written(self):
+        clone = self.fleet.folder / "clone"
+        for name in ("config", "crds"):
+            shutil.copytree(ROOT / name, clone / name)
+        shutil.copytree(ROOT / "config/samples", clone / "apps")
+        environment = {**os.environ, "KUBECONFIG": self.fleet.kubeconfig, "PPROF_TMPDIR": str(self.fleet.folder),
+                       "PATH": f"{self.fleet.folder}/api:{BIN}:{os.environ['PATH']}"}
+        not_run = set()
+        for page in commands.PAGES:
+            for block in commands.blocks((ROOT / page).read_text()):
+                for command in commands.split(block):
+                    if (reason := commands.reason_not_to_run(command)):
+                        not_run.add(reason)
+                        continue
+                    with self.subTest(page, command=command):
+                        result = subprocess.run(["bash", "-ec", commands.as_run(command, self.fleet.urls["store"])],
+                                                cwd=clone, env=environment, text=True, stdin=subprocess.DEVNULL,
+                                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertEqual(not_run, set(commands.NOT_RUN.values()), "a reason for which there is no command any more")
+
+    def test_objects_in_the_pages_are_valid(self):
+        for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+            for text in commands.blocks(page.read_text(), "yaml"):
+                if text.startswith("apiVersion:"):
+                    with self.subTest(page.name, text=text):
+                        metadata = yaml.safe_load(text)["metadata"]
+                        self.assertIn(metadata["name"], self.fleet.kubectl(
+                            "apply", "--dry-run=server", "-f", "-", stdin=text.replace("namespace: shop", "namespace: demo")))
 
 
 if __name__ == "__main__":

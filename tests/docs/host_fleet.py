@@ -34,7 +34,7 @@ PPROF = ROOT / "tests/data/pprof/real_goroutine.pb.gz"
 BASE = f"""
 {{apiVersion: v1, kind: Namespace, metadata: {{name: {NAMESPACE}}}}}
 ---
-{{apiVersion: v1, kind: Namespace, metadata: {{name: shop}}}}
+{{apiVersion: v1, kind: Namespace, metadata: {{name: demo}}}}
 ---
 {{apiVersion: v1, kind: Node, metadata: {{name: {NODE}}}}}
 ---
@@ -44,8 +44,8 @@ apiVersion: v1
 kind: Pod
 metadata:
   name: burner
-  namespace: shop
-  labels: {{app: burner}}
+  namespace: demo
+  labels: {{app: burner, app.kubernetes.io/name: checkout}}
 spec:
   nodeName: {NODE}
   containers: [{{name: burn, image: burn}}]
@@ -61,7 +61,7 @@ spec: {{default: true, type: Store, endpoint: "{store}"}}
 ---
 apiVersion: flamefleet.dev/v1alpha1
 kind: ProfilingTarget
-metadata: {{name: burner, namespace: shop}}
+metadata: {{name: burner, namespace: demo}}
 spec:
   selector: {{matchLabels: {{app: burner}}}}
   profiles:
@@ -152,6 +152,19 @@ class HostFleet:
         self._ends.callback(self._end, process)
         return process
 
+    def run_prometheus(self, rules):
+        """Debian's, which scrapes the three programs every two seconds and evaluates the rules; its URL."""
+        config = {"global": {"scrape_interval": "2s", "evaluation_interval": "2s"}, "rule_files": ["rules.json"],
+                  "scrape_configs": [{"job_name": name, "static_configs": [{"targets": [url.removeprefix("http://")]}]}
+                                     for name, url in self.urls.items()]}
+        (self.folder / "rules.json").write_text(json.dumps(rules))  # JSON is YAML
+        (self.folder / "prometheus.json").write_text(json.dumps(config))
+        address = f"127.0.0.1:{self._ports.take()}"
+        self.run("prometheus", "prometheus", f"--config.file={self.folder}/prometheus.json",
+                 f"--storage.tsdb.path={self.folder}/tsdb", f"--web.listen-address={address}")
+        wait_until("Prometheus is ready", lambda: get(f"http://{address}/-/ready"))
+        return f"http://{address}"
+
     def log(self, name):
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
@@ -201,12 +214,12 @@ class HostFleet:
         self.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 
     def _start_burner(self):
-        uid = self._object("pod", "burner", "shop")["metadata"]["uid"]
+        uid = self._object("pod", "burner", "demo")["metadata"]["uid"]
         container = secrets.token_hex(32)
         cgroup = _Cgroup(uid, container)
         self._ends.callback(cgroup.remove)
         self.run("burner", BIN / "burner", "split", before=f"echo 0 > {cgroup.procs};")
-        self._run_pod("shop", "burner", "burn", container)
+        self._run_pod("demo", "burner", "burn", container)
 
     def _run_pod(self, namespace, pod, container, container_id):
         """Says of a pod what the kubelet would say."""

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is made of other files is current, and every link of every page leads somewhere. FF_UPDATE_DOCS=1 writes what is made."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+import urllib.parse
+
+import crd_reference
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "dashboards"))
+import generate as dashboards  # noqa: E402
+
+UPDATE = os.environ.get("FF_UPDATE_DOCS")
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+
+
+def pages():
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT, text=True,
+                            stdout=subprocess.PIPE, check=True).stdout
+    return [ROOT / name for name in listed.splitlines()]
+
+
+def prose(path):
+    """The page without its code blocks."""
+    return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def links(path):
+    return LINK.findall(re.sub(r"`[^`\n]*`", "code", prose(path)))
+
+
+def anchors(path):
+    """What code hosts make of the headings."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE):
+        anchor = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        found.add(next(name for name in [anchor, *(f"{anchor}-{n}" for n in range(1, 100))] if name not in found))
+    return found
+
+
+class DocsTest(unittest.TestCase):
+    maxDiff = None
+
+    def expect(self, path, text):
+        if UPDATE:
+            path.write_text(text)
+        self.assertEqual(path.read_text() if path.exists() else "", text, f"{path} is not current: make docs-update")
+
+    def test_reference_of_kinds_is_that_of_the_crds(self):
+        self.expect(ROOT / "docs/crds.md", crd_reference.render(ROOT / "crds"))
+
+    def test_dashboards_are_those_of_the_generator(self):
+        for name, text in dashboards.files().items():
+            self.expect(ROOT / "dashboards" / name, text)
+        self.assertEqual({path.name for path in (ROOT / "dashboards").glob("*.json")}, set(dashboards.files()))
+
+    def test_every_link_leads_somewhere(self):
+        for page in pages():
+            for target in links(page):
+                file, _, anchor = target.partition("#")
+                if urllib.parse.urlparse(file).scheme:
+                    continue  # of others: a test has no internet
+                path = (page.parent / file).resolve() if file else page
+                with self.subTest(f"{page.relative_to(ROOT)}: {target}"):
+                    self.assertTrue(path.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(path))
+
+    def test_every_page_of_docs_is_in_its_table_of_contents(self):
+        contents = set(links(ROOT / "docs/README.md"))
+        self.assertEqual({path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"} - contents, set())
+
+    def test_capabilities_of_the_agent_are_each_explained(self):
+        golden = json.loads((ROOT / "tests/golden/operator/agent_daemonset_defaults.json").read_text())
+        added = golden["spec"]["template"]["spec"]["containers"][0]["securityContext"]["capabilities"]["add"]
+        section = (ROOT / "docs/security.md").read_text().partition("## The agent's capabilities\n")[2].partition("\n## ")[0]
+        self.assertEqual(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE), added)
+
+    def test_every_dashboard_is_json_with_an_identity_of_its_own(self):
+        boards = [json.loads(text) for text in dashboards.files().values()]
+        self.assertEqual(len({board["uid"] for board in boards}), len(boards))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
