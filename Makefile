@@ -71,13 +71,14 @@ programs: deps configure
 .PHONY: bench soak
 SOAK_SECONDS ?= 600
 
-bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator beside peers (root)
+bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator beside peers (root, Go)
 	cmake --preset release -DFF_BENCH=ON
 	cmake --build --preset release -j $(JOBS)
 	for bench in profile_bench ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
 	tests/bench/agent_minute
 	cd tests/bench/controlload && go build -o ../../../build/release/bin/controlload .
 	ulimit -n 16384 && cd build/release/bin && ./controlload ./control_bench_server "./controlload -serve"
+	tests/bench/pod_cache
 
 soak: deps ## Fuzz every parser for SOAK_SECONDS (600) each
 	CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DFF_FUZZ=ON -DFF_SANITIZE=address,undefined
