@@ -12,6 +12,7 @@ import unittest
 import urllib.parse
 
 import crd_reference
+import metrics_reference
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "dashboards"))
@@ -72,6 +73,21 @@ class DocsTest(unittest.TestCase):
                     self.assertTrue(path.exists())
                     if anchor:
                         self.assertIn(anchor, anchors(path))
+
+    def test_every_metric_that_a_page_names_exists(self):
+        known = metrics_reference.names((ROOT / "docs/metrics.md").read_text())
+        for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+            named = set(re.findall(r"\bflamefleet_(?:agent|operator|store)_\w+", page.read_text()))
+            self.assertEqual({name for name in named if name not in known and not any(
+                series.startswith(name) for series in known)}, set(), page)
+
+    def test_every_reason_that_a_page_names_is_explained(self):
+        # Fields' values look alike: they are in the reference of the kinds.
+        known = set(re.findall(r"\w+", "".join((ROOT / "docs" / name).read_text()
+                                               for name in ("reasons.md", "security.md", "crds.md"))))
+        for page in (ROOT / "docs").glob("*.md"):
+            named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)`", page.read_text()))
+            self.assertEqual(named - known, set(), page)
 
     def test_every_page_of_docs_is_in_its_table_of_contents(self):
         contents = set(links(ROOT / "docs/README.md"))

@@ -112,6 +112,25 @@ class FleetTest(unittest.TestCase):
                         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertEqual(not_run, set(commands.NOT_RUN.values()), "a reason for which there is no command any more")
 
+    def test_pod_security_finds_what_the_page_says_of_agents_and_nothing_else(self):
+        self.fleet.kubectl("create", "-f", "-", stdin=json.dumps({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "restricted", "labels": {
+                f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}}}))
+        page = " ".join((ROOT / "docs/security.md").read_text().split())
+        for path in [*(ROOT / "tests/golden/operator").glob("*.json"), ROOT / "config/manager/deployment.yaml",
+                     ROOT / "config/starter/job.yaml"]:
+            workload = yaml.safe_load(path.read_text())
+            if "template" not in workload.get("spec", {}):
+                continue
+            workload["metadata"] = {"name": workload["metadata"]["name"], "namespace": "restricted"}
+            said = self.fleet.warnings("create", "--dry-run=server", "-f", "-", stdin=json.dumps(workload))
+            with self.subTest(path.name):
+                if workload["kind"] == "DaemonSet":
+                    self.assertIn("PodSecurity", said)
+                    self.assertIn(said.removeprefix("Warning: "), page)
+                else:
+                    self.assertEqual(said, "")
+
     def test_objects_in_the_pages_are_valid(self):
         for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
             for text in commands.blocks(page.read_text(), "yaml"):

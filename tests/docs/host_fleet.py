@@ -137,12 +137,19 @@ class HostFleet:
         self._ends.close()
 
     def kubectl(self, *arguments, stdin=""):
+        return self._kubectl(arguments, stdin).stdout
+
+    def warnings(self, *arguments, stdin=""):
+        """What the API server has to say about it, in one line."""
+        return " ".join(self._kubectl(arguments, stdin).stderr.split())
+
+    def _kubectl(self, arguments, stdin):
         environment = {**os.environ, "KUBECONFIG": self.kubeconfig}
         result = subprocess.run([self.folder / "api/kubectl", *arguments], input=stdin, env=environment, text=True,
                                 capture_output=True, check=False)
         if result.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(arguments)}: {result.stderr}")
-        return result.stdout
+        return result
 
     def run(self, name, *argv, before=""):
         """Starts a program that ends with this object; its stdin stays open, its output is in the file `name`.log."""
