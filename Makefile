@@ -67,6 +67,12 @@ image: programs ## Build our image and the workloads' and import them into the r
 programs: deps configure
 	cmake --build --preset release -j $(JOBS) --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store
 
+##@ Release
+.PHONY: dist
+IMAGE ?= flamefleet
+dist: deps ## Make dist/: manifests in one file, the Helm chart, checksums (IMAGE=registry/name, no tag; needs kubectl)
+	tools/dist --image $(IMAGE)
+
 ##@ Measure, and what takes longer
 .PHONY: bench soak
 SOAK_SECONDS ?= 600

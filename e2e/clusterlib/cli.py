@@ -14,7 +14,7 @@ def _parser():
     parser = argparse.ArgumentParser(prog="e2e/cluster", description="A real Kubernetes cluster on this machine. "
                                      "State: $FLAMEFLEET_STATE or /var/tmp/flamefleet-cluster.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="build the control plane and the base image, without starting anything")
+    commands.add_parser("build", help="build the control plane, its clients and the base image, without starting anything")
     up = commands.add_parser("up", help="start the cluster, or keep the healthy one that runs")
     up.add_argument("--nodes", type=int, default=2, choices=range(1, 10), metavar="N", help="default: 2")
     commands.add_parser("load", help="build our image and the workloads' and import them into the nodes")
@@ -35,6 +35,7 @@ def _run(arguments):
     match arguments.command:
         case "build":
             binaries.ensure()
+            binaries.ensure_clients()
             images.ensure_base()
         case "up":
             with cluster.locked():
