@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Grafana dashboards beside this file, which `make docs-update` writes. What they show is the table below; import the
-JSON files, or let Grafana's sidecar or operator load them."""
+"""The Grafana dashboards beside this file, which `make docs-update` writes. What they show is the table below; import
+the JSON files, or let Grafana's sidecar or operator load them."""
 
 import json
 
@@ -22,7 +22,7 @@ def quantile(q, metric, by="", matchers=""):
 
 # (title, unit, description, {legend: expression})
 FLEET = [
-    ("Objects that are not Ready", "short", "ProfilingTargets, ProfilingBackends and AgentPools by the status of Ready.",
+    ("Objects that are not Ready", "short", "Targets, backends and pools, by the status of Ready.",
      {"{{kind}} {{ready}}": 'sum by (kind, ready) (flamefleet_operator_objects{ready!="True"})'}),
     ("Pods that want profiles", "short", "By what becomes of them, as the statuses count them.",
      {"{{state}}": "sum by (state) (flamefleet_operator_pods)"}),
@@ -80,7 +80,8 @@ DELIVERY = [
     ("Backlog", "short", "Profiles that wait or are being sent.",
      {"{{instance}}": f"flamefleet_agent_profiles_waiting{{{CHOSEN}}}"}),
     ("Backlog in bytes", "bytes", "", {"{{instance}}": f"flamefleet_agent_waiting_bytes{{{CHOSEN}}}"}),
-    ("Bytes delivered", "Bps", "", {"{{instance}}": rate("flamefleet_agent_delivered_bytes_total", "instance", CHOSEN)}),
+    ("Bytes delivered", "Bps", "",
+     {"{{instance}}": rate("flamefleet_agent_delivered_bytes_total", "instance", CHOSEN)}),
     ("Time of a push", "s", "Until the backend answered.",
      {"median": quantile(0.5, "flamefleet_agent_push_duration_seconds", matchers=CHOSEN),
       "99 %": quantile(0.99, "flamefleet_agent_push_duration_seconds", matchers=CHOSEN)}),
@@ -109,7 +110,8 @@ OPERATOR = [
     ("Assignments sent", "cps", "", {"{{kind}}": rate("flamefleet_operator_assignments_sent_total", "kind")}),
     ("Refused agents", "cps", "docs/security.md explains each reason.",
      {"{{reason}}": rate("flamefleet_operator_agents_refused_total", "reason")}),
-    ("Token checks", "cps", "By who answered.", {"{{answer}}": rate("flamefleet_operator_token_checks_total", "answer")}),
+    ("Token checks", "cps", "By who answered.",
+     {"{{answer}}": rate("flamefleet_operator_token_checks_total", "answer")}),
 ]
 STORE = [
     ("Profiles stored", "cps", "",
@@ -147,7 +149,8 @@ def panel(number, title, unit, description, queries):
         "gridPos": {"w": WIDTH, "h": HEIGHT, "x": number * WIDTH % 24, "y": number * WIDTH // 24 * HEIGHT},
         "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
-        "targets": [{"refId": chr(ord("A") + index), "datasource": datasource, "expr": expression, "legendFormat": legend}
+        "targets": [{"refId": chr(ord("A") + index), "datasource": datasource, "expr": expression,
+                     "legendFormat": legend}
                     for index, (legend, expression) in enumerate(queries.items())],
     }
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command blocks of the pages that people follow word by word, and which of their commands a test cannot run, and why."""
+"""The command blocks of the pages that people follow word by word, in this order in one folder, and which of their
+commands a test cannot run, and why."""
 
 import re
 
-PAGES = ["README.md", "docs/start.md"]
+PAGES = ["README.md", "docs/start.md", "docs/upgrade.md", "docs/alerts.md", "docs/backends.md"]
 
 # How a command begins -> why it is not run here.
 IMAGE = "builds or publishes an image: the cluster tests build and load it"
@@ -18,6 +19,7 @@ NOT_RUN = {
     "kubectl -n flamefleet-system rollout status": NODES,
     "kubectl wait --for=condition=Ready agentpool/default": NODES,
     "kubectl -n flamefleet-system port-forward": FOREVER,
+    "flamefleet-store --data": FOREVER,
     "xdg-open": "opens a browser",
     "oc adm policy": "needs OpenShift",
     "kubectl delete profilingtargets": "deletion_test deletes everything, with the controllers that it takes",

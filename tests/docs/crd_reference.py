@@ -9,16 +9,17 @@ HEAD = """\
 # Kinds
 
 <!-- Made by `make docs-update` of crds/; a test compares. Do not edit. -->
-The objects that people write, and their status. `kubectl explain profilingtarget.spec --recursive` says the same on a cluster.
-`[]` is an element of a list, `{}` a value of a map. Examples are in [config/samples](../config/samples), reasons in
-[reasons.md](reasons.md).
+The objects that people write, and their status. `kubectl explain profilingtarget.spec --recursive` says the same on a
+cluster. `[]` is an element of a list, `{}` a value of a map. Examples are in [config/samples](../config/samples),
+reasons in [reasons.md](reasons.md).
 """
 # In the order in which people meet them.
 FILES = ["profilingtargets", "profilingbackends", "agentpools"]
-BOUNDS = [("minimum", "at least {}"), ("maximum", "at most {}"), ("minLength", "{} or more characters"),
-          ("maxLength", "at most {} characters"), ("minItems", "{} or more elements"), ("maxItems", "at most {} elements"),
-          ("minProperties", "{} or more entries"), ("maxProperties", "at most {} entries"), ("format", "{}"),
-          ("pattern", "`{}`")]
+BOUNDS = [("minimum", "at least {}"), ("maximum", "at most {}"),
+          ("minLength", "{} or more characters"), ("maxLength", "at most {} characters"),
+          ("minItems", "{} or more elements"), ("maxItems", "at most {} elements"),
+          ("minProperties", "{} or more entries"), ("maxProperties", "at most {} entries"),
+          ("format", "{}"), ("pattern", "`{}`")]
 
 
 def _type(field):
@@ -79,7 +80,8 @@ def render(folder):
                  + " ".join(schema["description"].split())]
         page += [f"Rule: {rule['message']}." for rule in schema.get("x-kubernetes-validations", [])]
         for part in ("spec", "status"):
-            page += ["", f"### {names['kind']} {part}", "| field | type | default | bounds | what |", "|---|---|---|---|---|"]
+            page += ["", f"### {names['kind']} {part}",
+                     "| field | type | default | bounds | what |", "|---|---|---|---|---|"]
             page += _rows("", schema["properties"][part], False)
             rules = schema["properties"][part].get("x-kubernetes-validations", [])
             page += [""] * bool(rules) + [f"- Rule: {rule['message']}." for rule in rules]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of other files is current, and every link of every page leads somewhere. FF_UPDATE_DOCS=1 writes what is made."""
+"""What is made of other files is current, and every link of every page leads somewhere. FF_UPDATE_DOCS=1 writes what is
+made."""
 
 import json
 import os
@@ -23,8 +24,8 @@ LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 
 
 def pages():
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT, text=True,
-                            stdout=subprocess.PIPE, check=True).stdout
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True).stdout
     return [ROOT / name for name in listed.splitlines()]
 
 
@@ -96,7 +97,8 @@ class DocsTest(unittest.TestCase):
     def test_capabilities_of_the_agent_are_each_explained(self):
         golden = json.loads((ROOT / "tests/golden/operator/agent_daemonset_defaults.json").read_text())
         added = golden["spec"]["template"]["spec"]["containers"][0]["securityContext"]["capabilities"]["add"]
-        section = (ROOT / "docs/security.md").read_text().partition("## The agent's capabilities\n")[2].partition("\n## ")[0]
+        page = (ROOT / "docs/security.md").read_text()
+        section = page.partition("## The agent's capabilities\n")[2].partition("\n## ")[0]
         self.assertEqual(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE), added)
 
     def test_every_dashboard_is_json_with_an_identity_of_its_own(self):

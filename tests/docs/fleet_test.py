@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a fleet that really runs says of itself: against docs/metrics.md, promtool, and a Prometheus that scrapes it, which
-the dashboards and the rules then ask. The commands of the pages run on it. FF_UPDATE_DOCS=1 writes docs/metrics.md."""
+"""What a fleet that really runs says of itself: against docs/metrics.md, promtool, and a Prometheus that scrapes it
+and is asked what the dashboards and the rules ask. The commands of the pages run on it. FF_UPDATE_DOCS=1 writes
+docs/metrics.md."""
 
 import json
 import os
@@ -136,9 +137,9 @@ class FleetTest(unittest.TestCase):
             for text in commands.blocks(page.read_text(), "yaml"):
                 if text.startswith("apiVersion:"):
                     with self.subTest(page.name, text=text):
-                        metadata = yaml.safe_load(text)["metadata"]
-                        self.assertIn(metadata["name"], self.fleet.kubectl(
-                            "apply", "--dry-run=server", "-f", "-", stdin=text.replace("namespace: shop", "namespace: demo")))
+                        text = text.replace("namespace: shop", "namespace: demo")
+                        said = self.fleet.kubectl("apply", "--dry-run=server", "-f", "-", stdin=text)
+                        self.assertIn(yaml.safe_load(text)["metadata"]["name"], said)
 
 
 if __name__ == "__main__":

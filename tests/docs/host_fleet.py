@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HostFleet: a store, an operator and an agent that run for real on this host, against a real API server.
 
-There are no kubelets: the node, and the pod `burner` on it, are objects that we write; the pod's container is a cgroup with
-its id in which a program burns CPU. So the agent samples it, pulls a pprof endpoint of the pod, and delivers both.
+There are no kubelets: the node, and the pod `burner` on it, are objects that we write; the pod's container is a cgroup
+with its id in which a program burns CPU. So the agent samples it, pulls a pprof endpoint of the pod, and delivers both.
 Needs root. Everything ends with the object."""
 
 import contextlib
@@ -52,7 +52,10 @@ spec:
 """
 
 OURS = """
-{{apiVersion: flamefleet.dev/v1alpha1, kind: AgentPool, metadata: {{name: default}}, spec: {{sampling: {{frequency: 97}}}}}}
+apiVersion: flamefleet.dev/v1alpha1
+kind: AgentPool
+metadata: {{name: default}}
+spec: {{sampling: {{frequency: 97}}}}
 ---
 apiVersion: flamefleet.dev/v1alpha1
 kind: ProfilingBackend

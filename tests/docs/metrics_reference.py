@@ -61,7 +61,8 @@ def render(expositions):
     for program, title in SECTIONS:
         page.append(f"## {title}\n| metric | type | labels | what |\n|---|---|---|---|")
         for name, metric in sorted(parse(expositions[program]).items()):
-            page.append(f"| `{name}` | {metric.kind} | {_labels(name, metric)} | {metric.help.replace('|', '&#124;')} |")
+            what = metric.help.replace("|", "&#124;")
+            page.append(f"| `{name}` | {metric.kind} | {_labels(name, metric)} | {what} |")
         page.append("")
     return "\n".join(page)
 
@@ -76,5 +77,5 @@ def names(page):
 
 def used(expression):
     """The metrics of ours in a PromQL expression."""
-    return set(re.findall(r"(?<![:\w])(?:flamefleet|controller_runtime|leader_election|rest_client|workqueue)_\w+(?![\w:])",
-                          expression))
+    families = "flamefleet|controller_runtime|leader_election|rest_client|workqueue"
+    return set(re.findall(rf"(?<![:\w])(?:{families})_\w+(?![\w:])", expression))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""config/prometheus/rules.yaml: promtool takes the rules, each alert fires for its fault and for nothing else, is explained
-in docs/alerts.md, and asks only for metrics that docs/metrics.md has."""
+"""config/prometheus/rules.yaml: promtool takes the rules, each alert fires for its fault and for nothing else, is
+explained in docs/alerts.md, and asks only for metrics that docs/metrics.md has."""
 
 import pathlib
 import re
@@ -51,7 +51,8 @@ class RulesTest(unittest.TestCase):
                 "input_series": [{"series": name, "values": values} for name, values in series.items()],
                 "promql_expr_test": [{"expr": expression, "eval_time": END, "exp_samples": [
                     {"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(case["fires"])]}]})
-        (self.folder / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": tests}))
+        (self.folder / "test.yaml").write_text(yaml.safe_dump(
+            {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": tests}))
         result = promtool("test", "rules", str(self.folder / "test.yaml"))
         self.assertEqual(result.returncode, 0, result.stdout)
 
