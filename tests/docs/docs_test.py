@@ -75,6 +75,13 @@ class DocsTest(unittest.TestCase):
                     if anchor:
                         self.assertIn(anchor, anchors(path))
 
+    def test_every_file_that_a_page_names_exists(self):
+        folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("build", "dist"))
+        for page in pages():
+            for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", prose(page)):
+                with self.subTest(page.relative_to(ROOT), name=name):
+                    self.assertTrue((ROOT / name).exists())
+
     def test_every_metric_that_a_page_names_exists(self):
         known = metrics_reference.names((ROOT / "docs/metrics.md").read_text())
         for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
