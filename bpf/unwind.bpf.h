@@ -62,7 +62,7 @@ struct scratch {
   // FF_MAX_UNWIND_MAPPINGS. From memory: were it a constant, the verifier would follow each of the
   // 1024 ways that the search can take.
   u32 max_mappings;
-  bool is_caller;  // ip is a return address: its instruction is the one before
+  bool is_caller;  // ip is behind its instruction: a return address, or of a system call
   struct ff_sample sample;
   struct cached_rule rules[1 << CACHED_RULE_BITS];
 };
@@ -286,7 +286,6 @@ static __always_inline void walk_user_stack(struct scratch* s) {
   s->process.pid = s->sample.pid;
   s->mapping.end = 0;
   s->other.end = 0;
-  s->is_caller = false;
   s->max_mappings = FF_MAX_UNWIND_MAPPINGS;
   u32 stop = FF_STOP_DEPTH;
   for (int i = 0; i < FF_MAX_USER_FRAMES; i++) {

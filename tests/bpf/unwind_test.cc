@@ -57,6 +57,7 @@ class Walks final : public SampleHandler {
                          unwinder_->counts().process_count > 0;
       return;
     }
+    if (header.stop == FF_STOP_NONE) return;  // it is exiting and has no stack any more
     ++stops_[header.stop];
     ++total_;
     if (on_stack_) on_stack_(Names(*process->image, sample.user_frames), header.stop);
