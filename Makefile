@@ -74,7 +74,7 @@ dist: deps ## Make dist/: manifests in one file, the Helm chart, checksums (IMAG
 	tools/dist --image $(IMAGE)
 
 ##@ Measure, and what takes longer
-.PHONY: bench soak
+.PHONY: bench outage soak
 SOAK_SECONDS ?= 600
 
 bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator beside peers (root, Go)
@@ -87,6 +87,12 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	cd tests/bench/controlload && go build -o ../../../build/release/bin/controlload .
 	ulimit -n 16384 && cd build/release/bin && ./controlload ./control_bench_server "./controlload -serve"
 	tests/bench/pod_cache
+
+OUTAGE_SECONDS ?= 3000
+
+outage: programs ## Take the store of a new cluster away for OUTAGE_SECONDS (3000), and look that nothing is lost
+	cd e2e && python3 -m scenarios.prepare && FF_OUTAGE_SECONDS=$(OUTAGE_SECONDS) python3 -m unittest -v scenarios.test_outage
+	e2e/cluster down
 
 soak: deps ## Fuzz every parser for SOAK_SECONDS (600) each
 	CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DFF_FUZZ=ON -DFF_SANITIZE=address,undefined
