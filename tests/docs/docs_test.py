@@ -82,6 +82,15 @@ class DocsTest(unittest.TestCase):
                 with self.subTest(page.relative_to(ROOT), name=name):
                     self.assertTrue((ROOT / name).exists())
 
+    def test_metrics_of_the_sources_are_in_the_reference(self):
+        """docs_fleet_test compares all of it, and needs root."""
+        declared = set()
+        for program in ("operator", "agent", "store"):
+            for source in (ROOT / program).rglob("*.cc"):
+                declared |= set(re.findall(rf'"(flamefleet_{program}_\w+)"', source.read_text()))
+        listed = set(re.findall(r"^\| `(flamefleet_\w+)`", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+        self.assertEqual(declared, listed, "make docs-update")
+
     def test_every_metric_that_a_page_names_exists(self):
         known = metrics_reference.names((ROOT / "docs/metrics.md").read_text())
         for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
