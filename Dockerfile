@@ -2,19 +2,32 @@
 # One image for the operator, the agent and the store: the container's command says which.
 #   docker build -t flamefleet:dev .                     compiles everything
 #   docker build --target prebuilt -t flamefleet:dev .   takes the stripped programs of build/image
+# For a release, name the base by its digest and say what is built:
+#   --build-arg BASE=docker.io/library/debian@sha256:... --build-arg VERSION=$(tools/version)
+#   --build-arg REVISION=$(git rev-parse HEAD) and, for equal bytes, --timestamp $(git log -1 --format=%ct) (buildah, podman)
+ARG BASE=docker.io/library/debian:12-slim
 
-FROM docker.io/library/debian:12-slim AS runtime
+FROM ${BASE} AS runtime
 COPY debian-packages.txt /tmp/packages/
 COPY tools/debian-packages /tmp/packages/tools/
+# What is removed at the end says when the image was built, and is of no use in it.
 RUN apt-get update -q && /tmp/packages/tools/debian-packages run | xargs apt-get install -qy --no-install-recommends && \
-    rm -rf /tmp/packages /var/lib/apt/lists/* /var/cache/apt/archives/*.deb
-# The agent needs root and says so in its DaemonSet.
+    rm -rf /tmp/packages /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/cache/ldconfig/aux-cache \
+           /var/lib/dpkg/*-old /var/log/*
+# The agent needs root and says so in its DaemonSet; operator and store run as any user.
 USER 65532:65532
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title=flamefleet \
+      org.opencontainers.image.description="Operator, agent and store of Flamefleet, which runs a fleet of profilers" \
+      org.opencontainers.image.licenses=Apache-2.0 \
+      org.opencontainers.image.version=${VERSION} \
+      org.opencontainers.image.revision=${REVISION}
 
 FROM runtime AS prebuilt
 COPY build/image/ /usr/bin/
 
-FROM docker.io/library/debian:12-slim AS build
+FROM ${BASE} AS build
 COPY debian-packages.txt /src/
 COPY tools/debian-packages /src/tools/
 RUN apt-get update -q && /src/tools/debian-packages run build | xargs apt-get install -qy --no-install-recommends

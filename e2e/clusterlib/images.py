@@ -35,11 +35,16 @@ def _hash(*files):
     return digest.hexdigest()[:16]
 
 
-def _buildah(*argv, check=True):
+def buildah(*argv, check=True):
     cache = paths.cache_dir()
     # overlay, as containerd here: with vfs each layer is a whole copy, and a rebuild takes half a minute, not seconds.
     return run("buildah", "--root", cache / "buildah", "--runroot", cache / "buildah-run", "--storage-driver",
                "overlay", *argv, check=check)
+
+
+def building():
+    """Held while images are built: one at a time."""
+    return exclusive(paths.cache_dir() / "buildah.lock", "building images")
 
 
 def _archive(image, key, build):
@@ -48,17 +53,17 @@ def _archive(image, key, build):
     folder.mkdir(exist_ok=True)
     name = image.rpartition("/")[2].partition(":")[0]
     archive = folder / f"{name}-{key}.tar"
-    with exclusive(paths.cache_dir() / "buildah.lock", "building images"):
+    with building():
         if archive.exists():
             return archive
-        _buildah("rm", "--all", check=False)  # what a build that was killed left
+        buildah("rm", "--all", check=False)  # what a build that was killed left
         with step(f"building the image {image}"):
             build()
             partial = archive.with_suffix(".partial")
             partial.unlink(missing_ok=True)
-            _buildah("push", image, f"docker-archive:{partial}:{image}")
+            buildah("push", image, f"docker-archive:{partial}:{image}")
             partial.rename(archive)
-            _buildah("rmi", "--prune", check=False)  # only to save space
+            buildah("rmi", "--prune", check=False)  # only to save space
         for old in folder.glob(f"{name}-*.tar"):
             if old != archive and re.fullmatch(re.escape(name) + r"-[0-9a-f]{16}\.tar", old.name):
                 old.unlink()
@@ -72,7 +77,7 @@ def _scratch_image(image, program):
             shutil.copy2(program, context)
             (Path(context) / "Dockerfile").write_text(
                 f'FROM scratch\nCOPY {program.name} /{program.name}\nENTRYPOINT ["/{program.name}"]\n')
-            _buildah("bud", "--isolation", "chroot", "--tag", image, context)
+            buildah("bud", "--isolation", "chroot", "--tag", image, context)
     return _archive(image, _hash(program), build)
 
 
@@ -94,26 +99,25 @@ def workload_archives():
 
 def base_name():
     """The image that every stage of our Dockerfile starts from."""
-    return re.search(r"^FROM (\S+) AS runtime$", DOCKERFILE.read_text(), re.MULTILINE)[1]
+    return re.search(r"^ARG BASE=(\S+)$", DOCKERFILE.read_text(), re.MULTILINE)[1]
 
 
 def ensure_base():
     """Makes a Debian root under the name of the Dockerfile's base image, once."""
     name = base_name()
     with exclusive(paths.cache_dir() / "base.lock", "making the base image"):
-        if name in _buildah("images", "--format", "{{.Name}}:{{.Tag}}").split():
+        if name in buildah("images", "--format", "{{.Name}}:{{.Tag}}").split():
             return
         with step(f"making {name} from Debian packages"), tempfile.TemporaryDirectory() as context:
             run("mmdebstrap", "--variant=minbase", "--dpkgopt=path-exclude=/usr/share/doc/*",
                 "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*", "bookworm",
                 f"{context}/root.tar")
             (Path(context) / "Dockerfile").write_text('FROM scratch\nADD root.tar /\nCMD ["bash"]\n')
-            _buildah("bud", "--isolation", "chroot", "--tag", name, context)
+            buildah("bud", "--isolation", "chroot", "--tag", name, context)
 
 
-def flamefleet_archive():
-    """Our image, with the programs of build/release: C++ is compiled once."""
-    packages = [paths.REPOSITORY / "debian-packages.txt", paths.REPOSITORY / "tools" / "debian-packages"]
+def stage_programs():
+    """Puts the programs of build/release where the Dockerfile's stage `prebuilt` takes them: C++ is compiled once."""
     release = platform.freedesktop_os_release()
     if (release["ID"], release.get("VERSION_ID")) != ("debian", "12"):
         raise Failure("this machine does not run Debian 12: build the image with `docker build -t flamefleet:dev .`")
@@ -123,13 +127,21 @@ def flamefleet_archive():
             raise Failure(f"{BUILT_HERE / program} does not exist: run `make build`")
         run("strip", "-o", STAGING / program, BUILT_HERE / program)
 
-    def build():
-        _buildah("bud", "--isolation", "chroot", "--layers", "--pull-never", "--target", "prebuilt", "--tag",
-                 FLAMEFLEET_IMAGE, "--file", DOCKERFILE, paths.REPOSITORY)
 
+def build_flamefleet(image, *, target="prebuilt", dockerfile=DOCKERFILE, layers=True):
+    """Builds a stage of our image. All its times are one, so what goes in decides what comes out."""
+    version = run(paths.REPOSITORY / "tools" / "version").strip()
+    buildah("bud", "--isolation", "chroot", "--layers" if layers else "--no-cache", "--pull-never", "--target", target,
+            "--timestamp", "0", "--build-arg", f"VERSION={version}", "--tag", image, "--file", dockerfile, paths.REPOSITORY)
+
+
+def flamefleet_archive():
+    """Our image, with the programs of build/release."""
+    packages = [paths.REPOSITORY / "debian-packages.txt", paths.REPOSITORY / "tools" / "debian-packages"]
+    stage_programs()
     ensure_base()
     key = _hash(DOCKERFILE, *packages, *[STAGING / p for p in PROGRAMS])
-    return {FLAMEFLEET_IMAGE: _archive(FLAMEFLEET_IMAGE, key, build)}
+    return {FLAMEFLEET_IMAGE: _archive(FLAMEFLEET_IMAGE, key, lambda: build_flamefleet(FLAMEFLEET_IMAGE))}
 
 
 def load(node, state, archives):

@@ -39,7 +39,7 @@ class Chart(unittest.TestCase):
 
     @classmethod
     def make_dist(cls, name):
-        cls.server.run(ROOT / "tools" / "dist", "--image", IMAGE, "--kubectl", cls.server.kubectl_path, "--out",
+        cls.server.run("env", "SOURCE_DATE_EPOCH=1700000000", ROOT / "tools" / "dist", "--image", IMAGE, "--kubectl", cls.server.kubectl_path, "--out",
                        cls.folder / name, check=True)
         return cls.folder / name
 
