@@ -79,6 +79,14 @@ class FleetTest(unittest.TestCase):
         self.assertEqual({rule["name"]: rule.get("lastError") for rule in rules() if rule["health"] != "ok"}, {})
         self.assertEqual(len(rules()), sum(len(group["rules"]) for group in RULES["groups"]))
 
+    def test_without_a_leader_the_alert_is_pending(self):  # the last one by name: the operator ends
+        def pending():
+            alerts = json.loads(get(f"{self.prometheus}/api/v1/alerts") or "{}").get("data", {}).get("alerts", [])
+            return "FlamefleetOperatorNoLeader" in {alert["labels"]["alertname"] for alert in alerts}
+        wait_until("the alert is silent", lambda: not pending())
+        self.fleet.stop("operator")
+        wait_until("the alert is pending", pending)
+
     def test_metrics_reference_is_what_the_programs_expose(self):
         page = metrics_reference.render(self.expositions)
         if os.environ.get("FF_UPDATE_DOCS"):

@@ -130,6 +130,7 @@ class _Cgroup:
 class HostFleet:
     def __init__(self):
         self._ends = contextlib.ExitStack()
+        self._processes = {}
         try:
             self._start()
         except BaseException:
@@ -159,8 +160,11 @@ class HostFleet:
         with open(self.folder / f"{name}.log", "wb") as log:
             process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", f'{before} exec "$@"', "sh",
                                         *map(str, argv)], stdin=subprocess.PIPE, stdout=log, stderr=log)
+        self._processes[name] = process
         self._ends.callback(self._end, process)
-        return process
+
+    def stop(self, name):
+        self._end(self._processes[name])
 
     def run_prometheus(self, rules):
         """Debian's, which scrapes the three programs every two seconds and evaluates the rules; its URL."""
