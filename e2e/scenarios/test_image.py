@@ -52,10 +52,24 @@ class Image(unittest.TestCase):
         self.assertEqual((labels["title"], labels["licenses"]), ("flamefleet", "Apache-2.0"))
         self.assertEqual(config["User"], "65532:65532")
 
-    def test_each_program_runs_as_any_user(self):
-        version = run(paths.REPOSITORY / "tools" / "version").strip()
+    def in_container(self, *argv):
         container = images.buildah("from", "--pull-never", IMAGE).strip()
         self.addCleanup(images.buildah, "rm", container)
+        return images.buildah("run", "--isolation", "chroot", "--user", SOME_USER, container, "--", *argv)
+
+    def test_each_program_runs_as_any_user(self):
+        version = run(paths.REPOSITORY / "tools" / "version").strip()
         for program in ("flamefleet-operator", "flamefleet-agent", "flamefleet-store"):
-            said = images.buildah("run", "--isolation", "chroot", "--user", SOME_USER, container, "--", f"/usr/bin/{program}", "--version")
-            self.assertEqual(said.split(), [program, version])
+            self.assertEqual(self.in_container(f"/usr/bin/{program}", "--version").split(), [program, version])
+
+    def test_bill_of_materials_names_each_package(self):
+        listed = self.in_container("dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture}\\n")
+        bill = json.loads(run(paths.REPOSITORY / "tools" / "sbom", input=listed))
+        own, *packages = bill["packages"]
+        self.assertEqual([(one["name"], one["versionInfo"]) for one in packages],
+                         [tuple(line.split()[:2]) for line in listed.splitlines()])
+        wanted = run(paths.REPOSITORY / "tools" / "debian-packages", "run").split()
+        self.assertLessEqual(set(wanted), {one["name"] for one in packages})
+        identities = [one["SPDXID"] for one in packages]
+        self.assertEqual(len(identities), len(set(identities)))
+        self.assertEqual({link["relatedSpdxElement"] for link in bill["relationships"]}, {own["SPDXID"], *identities})

@@ -106,6 +106,12 @@ class DocsTest(unittest.TestCase):
             named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)+)`", page.read_text()))
             self.assertEqual(named - known, set(), page)
 
+    def test_commands_name_the_version_of_this_tree(self):
+        version = re.search(r"^project\(flamefleet VERSION (\S+) ", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+        for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+            named = set(re.findall(r"(?:/flamefleet:|newTag: )(\d+\.\d+\.\d+)", page.read_text()))
+            self.assertLessEqual(named, {version}, page)
+
     def test_every_page_of_docs_is_in_its_table_of_contents(self):
         contents = set(links(ROOT / "docs/README.md"))
         self.assertEqual({path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"} - contents, set())
