@@ -33,6 +33,9 @@ namespace reasons {
   X(OptedOut, "The pod says pyroscope.io/scrape: \"false\", which wins over everything.")                          \
   X(Paused, "The ProfilingTarget is paused.")                                                                      \
   X(NoBackend, "No ProfilingBackend of this name exists and none is the default; create one.")                     \
+  X(SecretNotFound, "A Secret or a key of it that the ProfilingBackend names does not exist; the message has both names.") \
+  X(InvalidSecret, "A Secret of the ProfilingBackend cannot be used; the message says which and why.")    \
+  X(SecretNotRead, "The operator has not read a Secret of the ProfilingBackend; its log says why if it stays so.") \
   X(NoAgentPool, "No AgentPool covers the node of this pod.")                                                      \
   X(AgentNotConnected, "The agent of the node is not connected to the operator; look at its pod.")                 \
   X(NotRequested, "Nobody asks for a profile of the pod: no ProfilingTarget selects it, no annotation opts it in.") \

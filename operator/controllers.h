@@ -3,7 +3,7 @@
 // operator/apply make it so. No decision is taken here.
 //
 //   pool/NAME         AgentPool         -> DaemonSet, status
-//   backend/NAME      ProfilingBackend  -> Deployment and Service of a managed store, status
+//   backend/NAME      ProfilingBackend  -> workload and Service of a managed store, status
 //   target/NS/NAME    ProfilingTarget   -> status
 //   node/NAME         node              -> the assignment of its agent
 //
@@ -71,6 +71,7 @@ class BackendController final : public Controller {
  private:
   Status ApplyStore(const api::ProfilingBackend& backend, const std::stop_token& stop);
   Status DeleteStore(const std::string& backend, const std::stop_token& stop);
+  Status DeleteWorkload(const std::string& backend, bool with_volume, const std::stop_token& stop);
 
   const ControllerContext& context_;
 };

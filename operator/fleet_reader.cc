@@ -31,7 +31,7 @@ FleetReader::FleetReader(const ClusterCache& cache, const control::ControlServer
       agents_(agents),
       ns_(ns),
       backend_objects_(cache.backends.List()),
-      backends_(RawPointers(backend_objects_), ns) {}
+      backends_(RawPointers(backend_objects_), ns, cache.secrets.Known()) {}
 
 bool FleetReader::IsAgentPod(const api::Pod& pod) const {
   return pod.meta.ns == ns_ && pod.workload_kind == "DaemonSet" && !PoolLabelOf(pod).empty() &&

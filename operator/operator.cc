@@ -24,6 +24,9 @@ namespace {
 constexpr std::chrono::milliseconds kSyncInterval{50};
 // Of a check of a token: an agent waits for it, and tries again.
 constexpr std::chrono::seconds kReviewTimeout{5};
+// How long the start waits for the Secrets of backends. After it agents are told to keep the
+// profiles of those whose Secret is not read.
+constexpr std::chrono::seconds kSecretsTimeout{10};
 
 }  // namespace
 
@@ -146,6 +149,10 @@ Status Operator::Impl::Run(const std::stop_token& stop) {
   queue_.Close();
   cache_.Start(*client_, clock_);
   while (!cache_.synced()) {
+    if (WaitForStop(stop, kSyncInterval)) return OkStatus();
+  }
+  const auto patience = std::chrono::steady_clock::now() + kSecretsTimeout;
+  while (!cache_.secrets.synced() && std::chrono::steady_clock::now() < patience) {
     if (WaitForStop(stop, kSyncInterval)) return OkStatus();
   }
   Log(LogLevel::kInfo, "cache filled", {{"namespace", options_.ns}, {"image", settings.image}});

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "operator/plan/backend_secrets.h"
 #include "operator/plan/pod_plan.h"
 
 namespace flamefleet {
@@ -42,11 +43,13 @@ Triggers::Triggers(ClusterCache& cache, WorkQueue& queue, std::string ns)
   cache.backends.Listen(
       [this](const auto* before, const auto* after) { OnBackend(before, after); });
   cache.pools.Listen([this](const auto* before, const auto* after) { OnPool(before, after); });
+  cache.secrets.Listen([this] { OnBackends(); });
   const auto owned = [this](const OwnedWorkload* before, const OwnedWorkload* after) {
     OnOwned(after != nullptr ? *after : *before);
   };
   cache.daemon_sets.Listen(owned);
   cache.deployments.Listen(owned);
+  cache.stateful_sets.Listen(owned);
   cache.services.Listen(owned);
   cache.namespaces.Listen([this](const auto* before, const auto* after) {
     if (before != nullptr && after != nullptr && before->labels == after->labels) return;
@@ -93,6 +96,11 @@ void Triggers::OnTarget(const api::ProfilingTarget* before, const api::Profiling
 void Triggers::OnBackend(const api::ProfilingBackend* before, const api::ProfilingBackend* after) {
   queue_.Add(BackendKey((after != nullptr ? after : before)->meta.name), kObjectDelay);
   if (!SpecChanged(before, after)) return;
+  cache_.secrets.Watch(plan::SecretNames(cache_.backends.List()));
+  OnBackends();
+}
+
+void Triggers::OnBackends() {
   AllNodes();
   AllPools(kObjectDelay);  // their agents are told of all backends
   AllTargets(kCountDelay);

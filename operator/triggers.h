@@ -44,6 +44,8 @@ class Triggers {
   void OnPod(const api::Pod& pod);
   void OnTarget(const api::ProfilingTarget* before, const api::ProfilingTarget* after);
   void OnBackend(const api::ProfilingBackend* before, const api::ProfilingBackend* after);
+  // What agents are told of backends changed.
+  void OnBackends();
   void OnPool(const api::AgentPool* before, const api::AgentPool* after);
   void OnNamespace(const std::string& ns);
   void OnRefusedPods(const api::ObjectEvent& event);

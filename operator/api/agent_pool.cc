@@ -54,6 +54,8 @@ void ReadPlacement(const ObjectReader& in, AgentPoolSpec& spec) {
 
 // What their pods are like.
 void ReadPods(const ObjectReader& in, AgentPoolSpec& spec) {
+  in.Object("spool",
+            [&](const ObjectReader& spool) { spool.String("sizeLimit", spec.spool_size); });
   in.Object("resources", [&](const ObjectReader& resources) {
     resources.Quantities("requests", spec.resources.requests);
     resources.Quantities("limits", spec.resources.limits);

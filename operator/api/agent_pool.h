@@ -56,8 +56,9 @@ struct AgentPoolSpec {
   OptIn opt_in;
   int32_t sampling_frequency_hz = 19;
   Resources resources;
-  std::string image;              // empty: the one the operator was started with
-  std::string image_pull_policy;  // empty: Kubernetes' default
+  std::string spool_size = "1Gi";  // on the node's disk
+  std::string image;               // empty: the one the operator was started with
+  std::string image_pull_policy;   // empty: Kubernetes' default
   std::vector<std::string> image_pull_secrets;
   std::string priority_class;           // empty: the cluster's default
   std::string max_unavailable = "10%";  // a percentage or a number

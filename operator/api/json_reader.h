@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/size.h"
 #include "base/status.h"
 #include "operator/api/field.h"
 #include "operator/api/kinds.h"
@@ -72,6 +73,16 @@ class ObjectReader {
     if (!text) return;
     const Result<int64_t> parsed = ParseDuration(*text);
     if (!parsed.ok()) return Fail(key, "duration such as 15s");
+    out = *parsed;
+  }
+
+  // A size such as "10Gi", in bytes.
+  void Size(const char* key, int64_t& out) const {
+    std::optional<std::string> text;
+    OptionalString(key, text);
+    if (!text) return;
+    const Result<int64_t> parsed = ParseSize(*text);
+    if (!parsed.ok()) return Fail(key, "size such as 10Gi");
     out = *parsed;
   }
 

@@ -28,8 +28,8 @@ Result<Workload> DecodeDaemonSet(const nlohmann::json& object) {
   return workload;
 }
 
-Result<Workload> DecodeDeployment(const nlohmann::json& object) {
-  const ObjectReader root(object, "Deployment");
+Result<Workload> DecodeReplicas(const nlohmann::json& object) {
+  const ObjectReader root(object, "workload");
   Workload workload;
   ReadLabels(root, workload);
   workload.desired = 1;  // as the API server defaults it

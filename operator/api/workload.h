@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workload: what the operator reads back of the DaemonSets and Deployments that it made.
+// Workload: what the operator reads back of the DaemonSets, Deployments and StatefulSets that it
+// made.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,13 +19,13 @@ struct Workload {
   int64_t desired = 0;  // pods that should run
   int64_t created = 0;  // DaemonSet: nodes that have one
   int64_t updated = 0;  // pods of the newest template
-  int64_t ready = 0;    // DaemonSet: numberReady; Deployment: availableReplicas
+  int64_t ready = 0;    // DaemonSet: numberReady; else availableReplicas
 
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// An apps/v1 DaemonSet or Deployment. Errors as DecodePod.
+// An apps/v1 DaemonSet, or a Deployment or StatefulSet. Errors as DecodePod.
 Result<Workload> DecodeDaemonSet(const nlohmann::json& object);
-Result<Workload> DecodeDeployment(const nlohmann::json& object);
+Result<Workload> DecodeReplicas(const nlohmann::json& object);
 
 }  // namespace flamefleet::api

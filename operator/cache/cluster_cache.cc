@@ -39,12 +39,14 @@ ClusterCache::ClusterCache(std::string ns, Metrics& metrics)
       backends(mutex_, api::DecodeProfilingBackend, CountOf(metrics, kProfilingBackends)),
       pools(mutex_, api::DecodeAgentPool, CountOf(metrics, kAgentPools)),
       daemon_sets(mutex_, DecodeOwned<api::DecodeDaemonSet>, CountOf(metrics, kDaemonSets)),
-      deployments(mutex_, DecodeOwned<api::DecodeDeployment>, CountOf(metrics, kDeployments)),
+      deployments(mutex_, DecodeOwned<api::DecodeReplicas>, CountOf(metrics, kDeployments)),
+      stateful_sets(mutex_, DecodeOwned<api::DecodeReplicas>, CountOf(metrics, kStatefulSets)),
       // A Service has none of a workload's numbers; reading it as a DaemonSet takes its metadata.
       services(mutex_, DecodeOwned<api::DecodeDaemonSet>, CountOf(metrics, kServices)),
       namespaces(mutex_, api::DecodeNamespace, CountOf(metrics, kNamespaces)),
       agent_pods(mutex_, api::DecodeAgentPod, CountOf(metrics, "AgentPod")),
       refused_pods(mutex_, api::DecodeObjectEvent, CountOf(metrics, kEvents)),
+      secrets(ns, metrics),
       ns_(std::move(ns)) {}
 
 ClusterCache::~ClusterCache() {
@@ -52,6 +54,7 @@ ClusterCache::~ClusterCache() {
 }
 
 void ClusterCache::Start(RestClient& client, const Clock& clock) {
+  secrets.Start(client, clock);
   struct Watch {
     const char* thread;
     const Resource& resource;
@@ -68,6 +71,7 @@ void ClusterCache::Start(RestClient& client, const Clock& clock) {
       {"watch-namespces", kNamespaces, namespaces, false, "", ""},
       {"watch-daemonset", kDaemonSets, daemon_sets, true, kOwnedSelector, ""},
       {"watch-deploymnt", kDeployments, deployments, true, kOwnedSelector, ""},
+      {"watch-statefuls", kStatefulSets, stateful_sets, true, kOwnedSelector, ""},
       {"watch-services", kServices, services, true, kOwnedSelector, ""},
       {"watch-agentpods", kPods, agent_pods, true, kAgentPodSelector, ""},
       {"watch-events", kEvents, refused_pods, true, "", kRefusedPodsSelector},
@@ -89,6 +93,7 @@ void ClusterCache::Stop() {
   for (std::jthread& thread : threads_)
     thread.request_stop();  // all at once, then wait
   threads_.clear();
+  secrets.Stop();
 }
 
 bool ClusterCache::synced() const {

@@ -5,7 +5,8 @@
 // Thread: Start and the destructor from one thread; the stores see Store. Threads inside: one per
 // kind, called watch-...
 // Bounds: pods of the whole cluster, pruned; labels of namespaces; our kinds; and of the operator's
-// namespace the objects that carry its labels, and events of DaemonSets.
+// namespace the objects that carry its labels, events of DaemonSets, and the Secrets that backends
+// name.
 // Errors: none; a kind that cannot be listed is tried again, and synced() stays false.
 #pragma once
 
@@ -25,6 +26,7 @@
 #include "operator/api/profiling_target.h"
 #include "operator/api/workload.h"
 #include "operator/cache/pod_store.h"
+#include "operator/cache/secret_watcher.h"
 #include "operator/cache/store.h"
 #include "operator/kube/owned_fields.h"
 #include "operator/kube/reflector.h"
@@ -56,10 +58,13 @@ class ClusterCache {
   Store<api::AgentPool> pools;
   Store<OwnedWorkload> daemon_sets;
   Store<OwnedWorkload> deployments;
+  Store<OwnedWorkload> stateful_sets;
   Store<OwnedWorkload> services;  // only meta, labels and owned are set
   Store<api::Namespace> namespaces;
   Store<api::AgentPod> agent_pods;
   Store<api::ObjectEvent> refused_pods;  // why pods of DaemonSets are not created
+
+  SecretWatcher secrets;  // what it watches is told by who listens to backends
 
   // Begins to fill the stores; listeners are set before. References outlive this object.
   void Start(RestClient& client, const Clock& clock);

@@ -96,6 +96,15 @@ void ToProto(const plan::AgentConfig& from, pb::AgentConfig& to) {
     pb::Backend& out = *to.add_backends();
     out.set_name(backend.name);
     out.set_endpoint(backend.endpoint);
+    out.set_tenant_id(backend.tenant_id);
+    out.set_ca_pem(backend.ca_pem);
+    out.set_server_name(backend.server_name);
+    out.set_insecure_skip_verify(backend.insecure_skip_verify);
+    out.set_authorization(backend.authorization);
+    out.set_hold(backend.hold);
+    out.set_ingestion_window_ms(backend.ingestion_window_ns / kNanosPerMilli);
+    out.set_bytes_per_second(backend.bytes_per_second);
+    out.set_max_profile_bytes(backend.max_profile_bytes);
   }
 }
 
@@ -106,6 +115,13 @@ void FromProto(const pb::Report& from, plan::NodeReport& to) {
   for (int i = 0; i < std::min(from.node().problems_size(), kMaxNodeProblems); ++i) {
     const pb::Problem& problem = from.node().problems(i);
     to.problems.push_back({Text(problem.reason()), Text(problem.message())});
+  }
+  to.backlogs.clear();
+  for (int i = 0; i < std::min(from.backlogs_size(), kMaxBacklogs); ++i) {
+    const pb::BackendBacklog& backlog = from.backlogs(i);
+    to.backlogs[Text(backlog.backend())] = {.profiles = std::max<int64_t>(0, backlog.profiles()),
+                                            .bytes = std::max<int64_t>(0, backlog.bytes()),
+                                            .oldest_ns = backlog.oldest_unix_ms() * kNanosPerMilli};
   }
   to.collections.clear();
   for (int i = 0; i < std::min(from.collections_size(), kMaxCollections); ++i) {

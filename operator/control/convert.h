@@ -15,6 +15,7 @@ namespace pb = fleet::v1alpha1;
 // Of a report; what is beyond them is dropped: it says nothing about an assignment of ours.
 inline constexpr int kMaxCollections = 10'000;
 inline constexpr int kMaxNodeProblems = 8;
+inline constexpr int kMaxBacklogs = 1000;
 inline constexpr size_t kMaxReportText = 256;  // bytes of a reason or a message
 
 void ToProto(const plan::PodAssignment& from, pb::PodAssignment& to);

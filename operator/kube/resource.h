@@ -20,6 +20,7 @@ inline constexpr Resource kNamespaces{"Namespace", "v1", "namespaces", /*namespa
 inline constexpr Resource kServices{"Service", "v1", "services"};
 inline constexpr Resource kDaemonSets{"DaemonSet", "apps/v1", "daemonsets"};
 inline constexpr Resource kDeployments{"Deployment", "apps/v1", "deployments"};
+inline constexpr Resource kStatefulSets{"StatefulSet", "apps/v1", "statefulsets"};
 inline constexpr Resource kSecrets{"Secret", "v1", "secrets"};
 inline constexpr Resource kConfigMaps{"ConfigMap", "v1", "configmaps"};
 inline constexpr Resource kTokenReviews{"TokenReview", "authentication.k8s.io/v1", "tokenreviews",

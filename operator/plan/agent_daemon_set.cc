@@ -23,7 +23,6 @@ constexpr std::string_view kCapabilities[] = {
 
 // On the node as in the agent's container.
 constexpr const char* kSpoolFolder = "/var/lib/flamefleet";
-constexpr std::string_view kSpoolSize = "1Gi";
 // Where the agent expects what it needs to talk to the operator, and keeps its assignment.
 constexpr std::string_view kOperatorDir = "/var/run/flamefleet/operator";
 constexpr std::string_view kStateDir = "/var/run/flamefleet/state";
@@ -58,7 +57,7 @@ json Container(const api::AgentPool& pool, const ObjectSettings& settings) {
         "--listen=:" + std::to_string(kAgentHttpPort),
         // By node: test clusters have several on one host. Kubernetes fills in the variable.
         std::string("--spool=") + kSpoolFolder + "/$(FLAMEFLEET_NODE)",
-        "--spool-size=" + std::string(kSpoolSize)}},
+        "--spool-size=" + pool.spec.spool_size}},
       {"env",
        {FieldFromPod("FLAMEFLEET_NODE", "spec.nodeName"),
         FieldFromPod("FLAMEFLEET_POD", "metadata.name"),

@@ -3,12 +3,27 @@
 
 #include <tuple>
 
+#include "base/clock.h"
+#include "operator/plan/backend_secrets.h"
 #include "operator/plan/names.h"
 
 namespace flamefleet::plan {
+namespace {
+
+// reject-older-than of Pyroscope, by default.
+constexpr int64_t kPyroscopeWindowNs = 3600 * kNanosPerSecond;
+
+// 0: none is too old.
+int64_t IngestionWindow(const api::ProfilingBackendSpec& spec) {
+  if (spec.ingestion_window_ns) return *spec.ingestion_window_ns;
+  if (spec.type == api::BackendType::kPyroscope) return kPyroscopeWindowNs;
+  return spec.managed_store ? spec.managed_store->retention_ns : 0;
+}
+
+}  // namespace
 
 BackendTable::BackendTable(const std::vector<const api::ProfilingBackend*>& backends,
-                           const std::string& ns) {
+                           const std::string& ns, const api::SecretMap& secrets) {
   const api::ProfilingBackend* oldest = nullptr;
   const auto age = [](const api::ProfilingBackend& backend) {
     return std::tie(backend.meta.creation_ns, backend.meta.name);
@@ -16,8 +31,19 @@ BackendTable::BackendTable(const std::vector<const api::ProfilingBackend*>& back
   for (const api::ProfilingBackend* backend : backends) {
     if (backend->meta.deleting) continue;
     const std::string& name = backend->meta.name;
-    backends_.emplace(name, Backend{name, backend->spec.managed_store ? StoreEndpoint(name, ns)
-                                                                      : backend->spec.endpoint});
+    Backend& entry = backends_[name];
+    entry.name = name;
+    entry.endpoint = backend->spec.managed_store ? StoreEndpoint(name, ns) : backend->spec.endpoint;
+    entry.tenant_id = backend->spec.tenant_id;
+    entry.server_name = backend->spec.tls.server_name;
+    entry.insecure_skip_verify = backend->spec.tls.insecure_skip_verify;
+    entry.bytes_per_second = backend->spec.limits.bytes_per_second;
+    entry.max_profile_bytes = backend->spec.limits.max_profile_bytes;
+    entry.ingestion_window_ns = IngestionWindow(backend->spec);
+    if (auto problem = FillCredentials(backend->spec, ns, secrets, entry)) {
+      entry.hold = true;
+      problems_.emplace(name, *std::move(problem));
+    }
     if (backend->spec.is_default && (oldest == nullptr || age(*backend) < age(*oldest)))
       oldest = backend;
   }
@@ -27,6 +53,11 @@ BackendTable::BackendTable(const std::vector<const api::ProfilingBackend*>& back
 const Backend* BackendTable::Find(const std::string& name) const {
   const auto found = backends_.find(name.empty() ? default_name_ : name);
   return found == backends_.end() ? nullptr : &found->second;
+}
+
+const Problem* BackendTable::ProblemOf(const std::string& name) const {
+  const auto found = problems_.find(name);
+  return found == problems_.end() ? nullptr : &found->second;
 }
 
 std::vector<Backend> BackendTable::All() const {

@@ -22,6 +22,8 @@ inline constexpr std::string_view kStoreNotAvailable = "StoreNotAvailable";
 inline constexpr std::string_view kStoreAvailable = "StoreAvailable";
 inline constexpr std::string_view kDelivering = "Delivering";
 inline constexpr std::string_view kNotUsed = "NotUsed";
+inline constexpr std::string_view kStoreNotApplied = "StoreNotApplied";
+inline constexpr std::string_view kNotStalled = "NotStalled";
 // AgentPool
 inline constexpr std::string_view kDaemonSetRefused = "DaemonSetRefused";
 inline constexpr std::string_view kPodsNotCreated = "PodsNotCreated";
@@ -37,10 +39,10 @@ inline constexpr std::string_view kAgentsNotReady = "AgentsNotReady";
 inline constexpr std::string_view kAllNodesProfiling = "AllNodesProfiling";
 
 inline constexpr std::array kAll = {
-    kAccepted,          kAllPodsProfiled, kNoPods,         kSeveralReasons,   kAnotherDefault,
-    kStoreNotAvailable, kStoreAvailable,  kDelivering,     kNotUsed,          kDaemonSetRefused,
-    kPodsNotCreated,    kConflict,        kNoDaemonSet,    kRollingOut,       kNoNodes,
-    kAgentNotScheduled, kImageNotPulled,  kAgentCrashes,   kAgentNotStarted,  kAgentsNotReady,
-    kAllNodesProfiling, kNothingToDeliver, kStarting};
+    kAccepted,          kAllPodsProfiled,  kNoPods,       kSeveralReasons,  kAnotherDefault,
+    kStoreNotAvailable, kStoreAvailable,   kDelivering,   kNotUsed,         kDaemonSetRefused,
+    kPodsNotCreated,    kConflict,         kNoDaemonSet,  kRollingOut,      kNoNodes,
+    kAgentNotScheduled, kImageNotPulled,   kAgentCrashes, kAgentNotStarted, kAgentsNotReady,
+    kAllNodesProfiling, kNothingToDeliver, kStarting,     kStoreNotApplied, kNotStalled};
 
 }  // namespace flamefleet::plan::condition_reasons

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "operator/api/kinds.h"
+#include "operator/api/profiling_backend.h"
 #include "operator/api/profiling_target.h"
 
 namespace flamefleet::plan {
@@ -62,6 +63,15 @@ using NodeAssignment = std::map<std::string, PodAssignment>;
 struct Backend {
   std::string name;
   std::string endpoint;  // base URL
+  std::string tenant_id;
+  std::string ca_pem;       // empty: the system's roots
+  std::string server_name;  // empty: the endpoint's host
+  bool insecure_skip_verify = false;
+  std::string authorization;        // value of the header; a secret
+  bool hold = false;                // agents keep its profiles: its credentials are not known
+  int64_t ingestion_window_ns = 0;  // 0: none is too old
+  int64_t bytes_per_second = 0;     // of each agent; 0: no limit
+  int64_t max_profile_bytes = 0;    // 0: no limit
 
   friend bool operator==(const Backend&, const Backend&) = default;
 };
@@ -116,6 +126,7 @@ struct NodeReport {
   bool sampling = false;  // eBPF sampling runs
   std::vector<NodeProblem> problems;
   std::map<CollectionId, CollectionHealth> collections;
+  std::map<std::string, api::Backlog> backlogs;  // by backend
 
   friend bool operator==(const NodeReport&, const NodeReport&) = default;
 };

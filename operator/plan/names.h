@@ -16,7 +16,7 @@ inline std::string AgentDaemonSetName(const std::string& pool) {
   return "flamefleet-agent-" + pool;
 }
 
-// Of the Deployment and of the Service.
+// Of the Deployment or StatefulSet and of the Service.
 inline std::string StoreName(const std::string& backend) {
   return "flamefleet-store-" + backend;
 }
@@ -42,6 +42,9 @@ inline constexpr const char* kAgentServiceAccount = "flamefleet-agent";
 // The audience of the agents' tokens: one made for something else opens nothing at the operator,
 // and one of theirs opens nothing elsewhere.
 inline constexpr const char* kTokenAudience = "flamefleet-operator";
+
+// The Secret with the keys of the operator's channel to the agents.
+inline constexpr const char* kTlsSecret = "flamefleet-operator-tls";
 
 // The ConfigMap with the authorities that agents trust, and its key.
 inline constexpr const char* kTrustConfigMap = "flamefleet-operator-trust";

@@ -25,9 +25,9 @@ struct ObjectSettings {
 // The DaemonSet of a pool.
 nlohmann::json AgentDaemonSet(const api::AgentPool& pool, const ObjectSettings& settings);
 
-// The embedded store of a backend with spec.store.managed.
-nlohmann::json StoreDeployment(const api::ProfilingBackend& backend,
-                               const ObjectSettings& settings);
+// The embedded store of a backend with spec.store.managed: a StatefulSet with a volume of its own,
+// or a Deployment without.
+nlohmann::json StoreWorkload(const api::ProfilingBackend& backend, const ObjectSettings& settings);
 nlohmann::json StoreService(const api::ProfilingBackend& backend, const ObjectSettings& settings);
 
 }  // namespace flamefleet::plan

@@ -106,6 +106,11 @@ class Resolver {
     if (backend == nullptr) {
       Fail({reasons::kNoBackend, name.empty() ? "no ProfilingBackend says default: true"
                                               : "there is no ProfilingBackend \"" + name + "\""});
+    } else if (const Problem* problem = input_.backends.ProblemOf(backend->name)) {
+      // What is not read yet is no news: it is for a moment after the start.
+      if (problem->reason != reasons::kSecretNotRead) {
+        Fail({problem->reason, "ProfilingBackend \"" + backend->name + "\": " + problem->message});
+      }
     }
     return backend;
   }

@@ -68,7 +68,9 @@ api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view
                                 const StatusInput& input);
 
 struct BackendView {
-  const api::Workload* deployment = nullptr;  // of the managed store; nullptr: there is none (yet)
+  const api::Workload* workload = nullptr;  // of the managed store; nullptr: there is none (yet)
+  std::string apply_error;                  // of the managed store's objects; empty: none
+  const Problem* problem = nullptr;         // with its credentials; nullptr: none
   std::string endpoint;
   std::string default_name;  // of the cluster
   struct Agent {
@@ -77,7 +79,10 @@ struct BackendView {
     std::vector<const CollectionHealth*> collections;
   };
   std::vector<Agent> agents;  // whose report is current and has such collections
+  api::Backlog backlog;       // of all agents
 };
+// Adds what one agent has waiting.
+void AddBacklog(const api::Backlog& of_agent, api::Backlog& sum);
 // What a node's agent says about the collections of its assignment that go to `backend`.
 std::vector<const CollectionHealth*> HealthOf(const std::string& backend,
                                               const NodeAssignment& assignment,

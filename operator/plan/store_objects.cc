@@ -12,10 +12,14 @@ namespace {
 using nlohmann::json;
 
 constexpr int kUser = 65532;  // as in our image
-// The store keeps below its own bound; the volume's is higher, since SQLite needs room for its log:
-// a pod over it is evicted.
-constexpr std::string_view kStoreMaxSize = "4Gi";
-constexpr std::string_view kVolumeMaxSize = "5Gi";
+// Of the ephemeral volume: a pod over it is evicted.
+constexpr std::string_view kEphemeralSize = "5Gi";
+constexpr int64_t kEphemeralBytes = int64_t{5} << 30;
+
+// The store keeps below a bound of its own, since SQLite needs room for its log.
+int64_t StoreMaxBytes(const api::ManagedStore& store) {
+  return (store.volume ? store.volume->size_bytes : kEphemeralBytes) / 5 * 4;
+}
 
 json Labels(const api::ProfilingBackend& backend) {
   return SelectorLabels("store", api::kBackendLabel, backend.meta.name);
@@ -29,7 +33,7 @@ json Container(const api::ManagedStore& store, const ObjectSettings& settings) {
       {"command", {"/usr/bin/flamefleet-store"}},
       {"args",
        {"--listen=:" + std::to_string(kStorePort), "--data=/data", "--retention=" + retention,
-        "--max-size=" + std::string(kStoreMaxSize)}},
+        "--max-size=" + std::to_string(StoreMaxBytes(store))}},
       {"ports", {{{"name", "http"}, {"containerPort", kStorePort}, {"protocol", "TCP"}}}},
       {"livenessProbe", HttpProbe("/healthz", /*period_seconds=*/20, /*failures=*/6)},
       {"readinessProbe", HttpProbe("/readyz", /*period_seconds=*/5, /*failures=*/2)},
@@ -44,30 +48,46 @@ json Container(const api::ManagedStore& store, const ObjectSettings& settings) {
   return container;
 }
 
+json VolumeClaim(const api::ManagedStore::Volume& volume) {
+  json claim = {{"metadata", {{"name", "data"}}},
+                {"spec",
+                 {{"accessModes", {"ReadWriteOnce"}},
+                  {"resources", {{"requests", {{"storage", volume.size}}}}}}}};
+  if (!volume.storage_class.empty()) claim["spec"]["storageClassName"] = volume.storage_class;
+  return claim;
+}
+
 }  // namespace
 
-json StoreDeployment(const api::ProfilingBackend& backend, const ObjectSettings& settings) {
+json StoreWorkload(const api::ProfilingBackend& backend, const ObjectSettings& settings) {
   const json labels = Labels(backend);
-  const json pod = {
-      {"automountServiceAccountToken", false},
-      {"terminationGracePeriodSeconds", 30},
-      {"securityContext",
-       {{"runAsNonRoot", true},
-        {"runAsUser", kUser},
-        {"runAsGroup", kUser},
-        {"fsGroup", kUser},
-        {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-      {"containers", json::array({Container(*backend.spec.managed_store, settings)})},
-      {"volumes", {{{"name", "data"}, {"emptyDir", {{"sizeLimit", kVolumeMaxSize}}}}}}};
+  const auto& volume = backend.spec.managed_store->volume;
+  json pod = {{"automountServiceAccountToken", false},
+              {"terminationGracePeriodSeconds", 30},
+              {"securityContext",
+               {{"runAsNonRoot", true},
+                {"runAsUser", kUser},
+                {"runAsGroup", kUser},
+                {"fsGroup", kUser},
+                {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+              {"containers", json::array({Container(*backend.spec.managed_store, settings)})}};
+  json spec = {{"replicas", 1}, {"selector", {{"matchLabels", labels}}}};
+  const std::string name = StoreName(backend.meta.name);
+  if (volume) {
+    spec["serviceName"] = name;
+    // The default would wait for ever for a pod whose image is wrong, even when it is put right.
+    spec["podManagementPolicy"] = "Parallel";
+    spec["volumeClaimTemplates"] = json::array({VolumeClaim(*volume)});
+  } else {
+    spec["strategy"] = {{"type", "Recreate"}};  // one store, one folder
+    pod["volumes"] = {{{"name", "data"}, {"emptyDir", {{"sizeLimit", kEphemeralSize}}}}};
+  }
+  spec["template"] = {{"metadata", {{"labels", WithInfoLabels(labels)}}}, {"spec", std::move(pod)}};
   return {{"apiVersion", "apps/v1"},
-          {"kind", "Deployment"},
-          {"metadata", OwnedMetadata(StoreName(backend.meta.name), settings.ns, labels,
-                                     api::kProfilingBackendKind, backend.meta)},
-          {"spec",
-           {{"replicas", 1},
-            {"strategy", {{"type", "Recreate"}}},  // one store, one folder
-            {"selector", {{"matchLabels", labels}}},
-            {"template", {{"metadata", {{"labels", WithInfoLabels(labels)}}}, {"spec", pod}}}}}};
+          {"kind", volume ? "StatefulSet" : "Deployment"},
+          {"metadata",
+           OwnedMetadata(name, settings.ns, labels, api::kProfilingBackendKind, backend.meta)},
+          {"spec", std::move(spec)}};
 }
 
 json StoreService(const api::ProfilingBackend& backend, const ObjectSettings& settings) {

@@ -55,7 +55,7 @@ class Planner {
       plan_.objects.push_back(plan::AgentDaemonSet(pool, settings_));
     for (const api::ProfilingBackend& backend : fleet_.backends) {
       if (!backend.spec.managed_store) continue;
-      plan_.objects.push_back(plan::StoreDeployment(backend, settings_));
+      plan_.objects.push_back(plan::StoreWorkload(backend, settings_));
       plan_.objects.push_back(plan::StoreService(backend, settings_));
     }
     for (const OfflinePod& pod : fleet_.pods)

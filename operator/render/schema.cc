@@ -119,6 +119,8 @@ class Checker {
   void CheckObject(const json& schema, json& object, const std::string& field) {
     if (schema.contains("maxProperties") && object.size() > schema["maxProperties"].get<size_t>())
       return Fail(field, "want at most " + schema["maxProperties"].dump() + " entries");
+    if (object.size() < schema.value("minProperties", size_t{0}))
+      return Fail(field, "want at least " + schema["minProperties"].dump() + " entries");
     const auto properties = schema.find("properties");
     const auto additional = schema.find("additionalProperties");
     if (properties == schema.end() && additional == schema.end()) return;  // anything, as metadata

@@ -52,7 +52,7 @@ json Metadata(const std::string& name, const std::string& ns) {
 // `version`: of the Secret that this one replaces; empty: of none.
 std::string SecretBody(const TlsMaterial& material, const std::string& ns,
                        const std::string& version) {
-  json metadata = Metadata(kTlsSecretName, ns);
+  json metadata = Metadata(plan::kTlsSecret, ns);
   if (!version.empty()) metadata["resourceVersion"] = version;
   json values = json::object();
   ForEachKey(material, [&](const char* key, const std::string& value) {
@@ -83,7 +83,7 @@ Result<CertificatePair> TlsStore::Sync(const std::stop_token& stop) {
 }
 
 Result<TlsMaterial> TlsStore::TrySecret(const std::stop_token& stop) {
-  const Result<std::string> found = client_.Get(kSecrets, ns_, kTlsSecretName, stop);
+  const Result<std::string> found = client_.Get(kSecrets, ns_, plan::kTlsSecret, stop);
   const bool missing = found.status().code() == StatusCode::kNotFound;
   if (!found.ok() && !missing) return found.status();
   TlsMaterial stored;
@@ -98,14 +98,14 @@ Result<TlsMaterial> TlsStore::TrySecret(const std::stop_token& stop) {
   if (renewed.why.empty()) return std::move(renewed.material);
   const std::string body = SecretBody(renewed.material, ns_, version);
   const Status written =
-      (missing ? client_.CreateObject(kSecrets, ns_, kTlsSecretName, body, stop)
-               : client_.ReplaceObject(kSecrets, ns_, kTlsSecretName, body, stop))
+      (missing ? client_.CreateObject(kSecrets, ns_, plan::kTlsSecret, body, stop)
+               : client_.ReplaceObject(kSecrets, ns_, plan::kTlsSecret, body, stop))
           .status();
   if (written.code() == StatusCode::kAlreadyExists || written.code() == StatusCode::kNotFound)
     return AbortedError(ErrorMessage(written));  // another operator was faster
   FF_RETURN_IF_ERROR(written);
   Log(LogLevel::kInfo, "keys of the control channel stored",
-      {{"ns", ns_}, {"name", kTlsSecretName}, {"why", renewed.why}});
+      {{"ns", ns_}, {"name", plan::kTlsSecret}, {"why", renewed.why}});
   return std::move(renewed.material);
 }
 

@@ -20,8 +20,6 @@
 
 namespace flamefleet::security {
 
-inline constexpr const char* kTlsSecretName = "flamefleet-operator-tls";
-
 class TlsStore {
  public:
   static constexpr int kMaxTries = 5;

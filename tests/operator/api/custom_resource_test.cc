@@ -8,6 +8,7 @@
 #include "operator/api/agent_pool.h"
 #include "operator/api/profiling_backend.h"
 #include "operator/api/profiling_target.h"
+#include "operator/api/secret.h"
 #include "operator/api/workload.h"
 
 namespace flamefleet::api {
@@ -139,12 +140,43 @@ TEST(DecodeProfilingBackend, ReadsManagedStoreAndDefaultsItsRetention) {
             (StringMap{{"cpu", "1"}, {"memory", "256Mi"}}));
 }
 
+TEST(DecodeProfilingBackend, ReadsCredentialsAndVolume) {
+  const Result<ProfilingBackend> backend = DecodeProfilingBackend(json::parse(R"({
+    "spec": {"type": "Pyroscope", "endpoint": "https://p", "tenantID": "team-a",
+             "tls": {"caSecretRef": {"name": "ca"}, "serverName": "p.example"},
+             "limits": {"bytesPerSecond": "2Mi", "maxProfileSize": "4Mi"}, "ingestionWindow": "30m",
+             "auth": {"bearerTokenSecretRef": {"name": "login", "key": "t"}}}})"));
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  EXPECT_EQ(backend->spec.tenant_id, "team-a");
+  EXPECT_EQ(backend->spec.tls, (BackendTls{SecretKey{"ca", "ca.crt"}, "p.example", false}));
+  EXPECT_EQ(backend->spec.auth, (BackendAuth{"", SecretKey{"login", "t"}}));
+  EXPECT_EQ(backend->spec.limits, (BackendLimits{2 << 20, 4 << 20}));
+  EXPECT_EQ(backend->spec.ingestion_window_ns, 1800 * kNanosPerSecond);
+  const Result<ProfilingBackend> store = DecodeProfilingBackend(json::parse(
+      R"({"spec": {"type": "Store", "store": {"managed": {"storage": {"size": "2Gi", "storageClassName": "fast"}}},
+                   "auth": {"basic": {"secretRef": {"name": "b"}}}}})"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ(store->spec.managed_store->volume,
+            (ManagedStore::Volume{"2Gi", int64_t{2} << 30, "fast"}));
+  EXPECT_EQ(store->spec.auth.basic_secret, "b");
+}
+
+TEST(DecodeSecret, DecodesValuesAndNeverRepeatsABadOne) {
+  const auto secret =
+      DecodeSecret(json::parse(R"({"metadata": {"name": "s"}, "data": {"token": "aHVzaA=="}})"));
+  ASSERT_TRUE(secret.ok()) << secret.status();
+  EXPECT_EQ(secret->data, (StringMap{{"token", "hush"}}));
+  const auto bad = DecodeSecret(json::parse(R"({"data": {"token": "hush!"}})"));
+  EXPECT_EQ(ErrorMessage(bad.status()), "decode Secret.data.token: not base64");
+}
+
 TEST(ProfilingBackendStatus, ComesBackFromJsonAsItWas) {
   ProfilingBackendStatus status;
   status.observed_generation = 1;
   status.conditions = {{"Ready", "True", "Available", "ok", 1, kNow}};
   status.endpoint = "http://x:4040";
   status.agents = {2, 1};
+  status.backlog = {3, 4096, kNow};
   const Result<ProfilingBackend> back = DecodeProfilingBackend({{"status", EncodeStatus(status)}});
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->status, status);
@@ -216,7 +248,7 @@ TEST(DecodeWorkload, ReadsTheCountsOfBothKinds) {
   EXPECT_EQ(daemon_set->updated, 2);
   EXPECT_EQ(daemon_set->ready, 1);
   EXPECT_EQ(daemon_set->labels.at(std::string(kPoolLabel)), "default");
-  const Result<Workload> deployment = DecodeDeployment(json::parse(
+  const Result<Workload> deployment = DecodeReplicas(json::parse(
       R"({"spec": {"replicas": 1}, "status": {"updatedReplicas": 1, "availableReplicas": 1}})"));
   ASSERT_TRUE(deployment.ok()) << deployment.status();
   EXPECT_EQ(deployment->desired, 1);

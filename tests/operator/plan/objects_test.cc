@@ -59,6 +59,7 @@ TEST(AgentDaemonSet, OfAPoolThatSaysEverythingIsTheGoldenFile) {
   pool.spec.tolerations = {{"gpu", "Equal", "yes", "NoExecute", 60},
                            {.key = "spot", .op = "Exists"}};
   pool.spec.resources = {.requests = {{"cpu", "1"}}, .limits = {{"cpu", "2"}, {"memory", "1Gi"}}};
+  pool.spec.spool_size = "2Gi";
   pool.spec.image = "registry.example/flamefleet:0.2.0";
   pool.spec.image_pull_policy = "Always";
   pool.spec.image_pull_secrets = {"registry", "mirror"};
@@ -98,8 +99,10 @@ TEST(StoreObjects, OfAManagedBackendAreTheGoldenFiles) {
   backend.meta.uid = "b6a8c1d2-0000-4000-8000-000000000002";
   backend.spec.managed_store->resources = {.requests = {{"cpu", "50m"}, {"memory", "64Mi"}},
                                            .limits = {{"memory", "512Mi"}}};
-  ExpectGolden("store_deployment.json", StoreDeployment(backend, Settings()));
+  ExpectGolden("store_deployment.json", StoreWorkload(backend, Settings()));
   ExpectGolden("store_service.json", StoreService(backend, Settings()));
+  backend.spec.managed_store->volume = {"10Gi", int64_t{10} << 30, "fast"};
+  ExpectGolden("store_statefulset.json", StoreWorkload(backend, Settings()));
 }
 
 }  // namespace

@@ -300,20 +300,27 @@ TEST_F(TargetStatusTest, BoundsMessagesBetweenCharacters) {
 class BackendStatusTest : public testing::Test {
  protected:
   BackendStatusTest() {
-    deployment_.ready = 1;
-    view_.deployment = &deployment_;
+    workload_.ready = 1;
+    view_.workload = &workload_;
     view_.default_name = "default";
   }
-  api::Condition Ready() { return BackendStatus(backend_, view_, {kNow}).conditions.at(1); }
+  api::Condition Ready() { return Find("Ready"); }
+  api::Condition Find(const std::string& type) {
+    for (const api::Condition& condition : BackendStatus(backend_, view_, {kNow}).conditions) {
+      if (condition.type == type) return condition;
+    }
+    ADD_FAILURE() << "no condition " << type;
+    return {};
+  }
 
   api::ProfilingBackend backend_ = DefaultBackend();
-  api::Workload deployment_;
+  api::Workload workload_;
   BackendView view_;
 };
 
 TEST_F(BackendStatusTest, AManagedStoreIsReadyOnceItsPodIs) {
   EXPECT_EQ(Ready().status, "True");
-  deployment_.ready = 0;
+  workload_.ready = 0;
   EXPECT_EQ(Ready().reason, "StoreNotAvailable");
 }
 
@@ -338,6 +345,56 @@ TEST_F(BackendStatusTest, CountsAgentsThatDeliverAndThatCannot) {
 TEST_F(BackendStatusTest, SaysWhenAnotherOneIsTheDefault) {
   view_.default_name = "older";
   EXPECT_EQ(BackendStatus(backend_, view_, {kNow}).conditions.at(0).reason, "AnotherDefault");
+}
+
+TEST_F(BackendStatusTest, AMissingSecretStallsItAndNamesTheKey) {
+  EXPECT_EQ(Find("Stalled").status, "False");
+  const Problem problem{reasons::kSecretNotFound, "Secret \"s\" of namespace ns has no key \"k\""};
+  view_.problem = &problem;
+  for (const char* type : {"Accepted", "Ready"}) {
+    EXPECT_EQ(Find(type).status, "False") << type;
+    EXPECT_EQ(Find(type).message, problem.message) << type;
+  }
+  EXPECT_EQ(Find("Stalled").status, "True");
+  EXPECT_EQ(Find("Stalled").reason, reasons::kSecretNotFound);
+}
+
+TEST_F(BackendStatusTest, AMissingSecretIsSaidBeforeTheAgentsAreBack) {
+  backend_.status = BackendStatus(backend_, view_, {kNow});
+  const Problem problem{reasons::kSecretNotFound, "gone"};
+  view_.problem = &problem;
+  const auto restarted = BackendStatus(backend_, view_, {kNow, /*settled=*/false});
+  EXPECT_EQ(restarted.conditions.at(1).type, "Ready");
+  EXPECT_EQ(restarted.conditions.at(1).status, "False");
+  const Problem unread{reasons::kSecretNotRead, "not yet"};
+  view_.problem = &unread;
+  EXPECT_EQ(BackendStatus(backend_, view_, {kNow, /*settled=*/false}), backend_.status);
+}
+
+TEST_F(BackendStatusTest, ASecretThatIsNotReadYetDoesNotStallIt) {
+  const Problem problem{reasons::kSecretNotRead, "not yet"};
+  view_.problem = &problem;
+  EXPECT_EQ(Ready().status, "False");
+  EXPECT_EQ(Find("Stalled").status, "False");
+}
+
+TEST_F(BackendStatusTest, TellsAServerThatDoesNotAnswerFromOneThatRefuses) {
+  const CollectionHealth unreachable = Failing(reasons::kBackendUnreachable, kNow);
+  const CollectionHealth unauthorized = Failing(reasons::kBackendUnauthorized, kNow);
+  EXPECT_EQ(Find("Reachable").status, "Unknown");
+  EXPECT_EQ(Find("Accepting").status, "Unknown");
+  view_.agents = {{"n1", {&unauthorized}}};
+  EXPECT_EQ(Find("Reachable").status, "True");
+  EXPECT_EQ(Find("Accepting").reason, reasons::kBackendUnauthorized);
+  view_.agents = {{"n1", {&unreachable}}};
+  EXPECT_EQ(Find("Reachable").status, "False");
+  EXPECT_EQ(Find("Accepting").status, "Unknown");
+}
+
+TEST_F(BackendStatusTest, SaysWhatTheApiServerRefusedOfAManagedStore) {
+  view_.apply_error = "apply StatefulSet x: forbidden";
+  EXPECT_EQ(Ready().reason, "StoreNotApplied");
+  EXPECT_EQ(Ready().message, view_.apply_error);
 }
 
 TEST(HealthOf, FindsTheCollectionsOfOneBackend) {

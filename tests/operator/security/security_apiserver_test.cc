@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/base64.h"
+#include "operator/plan/names.h"
 #include "operator/security/tls_store.h"
 #include "operator/security/token_reviewer.h"
 #include "tests/operator/apiserver_fixture.h"
@@ -64,7 +65,7 @@ class SecurityTest : public testing::Test {
     return json::parse(server_->MustKubectl({"get", kind, name, "-n", kNamespace, "-o", "json"}));
   }
   static std::string SecretValue(const std::string& key) {
-    return *DecodeBase64(Get("secret", kTlsSecretName)["data"].value(key, ""));
+    return *DecodeBase64(Get("secret", plan::kTlsSecret)["data"].value(key, ""));
   }
 
   static ApiServer* server_;
@@ -142,11 +143,11 @@ TEST_F(SecurityTest, OperatorsThatRaceEndWithOneAuthority) {
 TEST_F(SecurityTest, KeysThatAreInDateAreNotWritten) {
   TlsStore store = NewStore(*client_);
   ASSERT_TRUE(store.Sync({}).ok());
-  const json secret = Get("secret", kTlsSecretName);
+  const json secret = Get("secret", plan::kTlsSecret);
   const json trust = Get("configmap", "flamefleet-operator-trust");
   ASSERT_TRUE(store.Sync({}).ok());
   ASSERT_TRUE(NewStore(*client_).Sync({}).ok());
-  EXPECT_EQ(Get("secret", kTlsSecretName), secret);
+  EXPECT_EQ(Get("secret", plan::kTlsSecret), secret);
   EXPECT_EQ(Get("configmap", "flamefleet-operator-trust"), trust);
 }
 
@@ -154,7 +155,7 @@ TEST_F(SecurityTest, WhoDeletesTheSecretGetsAnotherAuthority) {
   TlsStore store = NewStore(*client_);
   ASSERT_TRUE(store.Sync({}).ok());
   const std::string before = SecretValue("ca.crt");
-  server_->MustKubectl({"delete", "secret", kTlsSecretName, "-n", kNamespace});
+  server_->MustKubectl({"delete", "secret", plan::kTlsSecret, "-n", kNamespace});
   ASSERT_TRUE(store.Sync({}).ok());
   EXPECT_NE(SecretValue("ca.crt"), before);
   EXPECT_EQ(Get("configmap", "flamefleet-operator-trust")["data"]["ca.crt"], SecretValue("ca.crt"));
@@ -164,7 +165,7 @@ TEST_F(SecurityTest, ASecretThatSomebodyBrokeIsRepaired) {
   TlsStore store = NewStore(*client_);
   ASSERT_TRUE(store.Sync({}).ok());
   const std::string authority = SecretValue("ca.crt");
-  server_->MustKubectl({"patch", "secret", kTlsSecretName, "-n", kNamespace, "-p",
+  server_->MustKubectl({"patch", "secret", plan::kTlsSecret, "-n", kNamespace, "-p",
                         R"({"data":{"tls.key":"Z2FyYmFnZQ==","extra":"Z2FyYmFnZQ=="}})"});
   const Result<CertificatePair> pair = store.Sync({});
   ASSERT_TRUE(pair.ok()) << pair.status();
