@@ -191,8 +191,9 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
       });
   ChannelKeys keys({*client_, clock_, options_.ns, plan::OperatorNames(options_.ns)}, agents,
                    metrics_);
-  Applier applier(*client_, metrics_);
-  StatusWriter status(*client_, clock_, metrics_);
+  OwnWrites own_writes([this](const Resource& kind) { return cache_.SeenVersion(kind); });
+  Applier applier(*client_, own_writes, metrics_);
+  StatusWriter status(*client_, own_writes, clock_, metrics_);
   EventRecorder events(*client_, clock_, metrics_, options_.lease.identity);
   std::map<std::string, plan::NodeAssignment> assignments;
   const ControllerContext context{cache_,  agents,   assignments,
@@ -211,7 +212,7 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
   if (const Status begun = keys.Begin(term_over); !begun.ok()) return OkStatus();  // stopped
   FF_RETURN_IF_ERROR(agents.Listen(options_.agents_listen));
 
-  Worker worker(queue_, clock_, metrics_);
+  Worker worker(queue_, own_writes, clock_, metrics_);
   for (Controller* controller :
        std::initializer_list<Controller*>{&pools, &backends, &targets, &nodes}) {
     worker.Register(*controller);

@@ -17,22 +17,16 @@ CounterMetric WriteCounter(Metrics& metrics, const char* result) {
 
 }  // namespace
 
-bool IsOlderVersion(const std::string& version, const std::string& than) {
-  return version.size() != than.size() ? version.size() < than.size() : version < than;
-}
-
-Applier::Applier(RestClient& client, Metrics& metrics)
+Applier::Applier(RestClient& client, OwnWrites& own_writes, Metrics& metrics)
     : client_(client),
+      own_writes_(own_writes),
       applied_(WriteCounter(metrics, "applied")),
       unchanged_(WriteCounter(metrics, "unchanged")),
       deleted_(WriteCounter(metrics, "deleted")),
       failed_(WriteCounter(metrics, "failed")) {}
 
 bool Applier::InForce(const Written& written, size_t intent, const OwnedFields* live) {
-  if (written.intent != intent || live == nullptr) return false;
-  // The cache has not seen our own write yet; when it does, we are called again.
-  if (IsOlderVersion(live->version, written.owned.version)) return true;
-  return live->spec == written.owned.spec;
+  return written.intent == intent && live != nullptr && live->spec == written.owned;
 }
 
 Status Applier::Apply(const Resource& resource, const json& object, const OwnedFields* live,
@@ -58,7 +52,9 @@ Status Applier::Apply(const Resource& resource, const json& object, const OwnedF
     return answer.status();
   }
   applied_.Increment();
-  written_[path] = {intent, ReadOwnedFields(json::parse(*answer, nullptr, false))};
+  const OwnedFields owned = ReadOwnedFields(json::parse(*answer, nullptr, false));
+  written_[path] = {intent, owned.spec};
+  own_writes_.Wrote(resource, owned.version);
   return OkStatus();
 }
 

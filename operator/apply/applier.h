@@ -2,6 +2,8 @@
 // Applier: the only writer of objects. It brings an object to its full intent by server-side apply,
 // and sends nothing when the intent is the one of the last write and is still in force.
 //
+// The worker never asks on a cache that has not seen our own last write (OwnWrites).
+//
 // Thread: one (the worker). Bounds: one remembered write per object; the write's own bounds are
 // those of RestClient.
 // Errors: those of RestClient::Apply; a failed write is forgotten, so the next call writes again.
@@ -16,12 +18,14 @@
 #include "base/status.h"
 #include "operator/kube/owned_fields.h"
 #include "operator/kube/rest_client.h"
+#include "operator/runtime/own_writes.h"
 
 namespace flamefleet {
 
 class Applier {
  public:
-  Applier(RestClient& client, Metrics& metrics);
+  // References outlive this object.
+  Applier(RestClient& client, OwnWrites& own_writes, Metrics& metrics);
 
   // `object` is complete: apiVersion, kind, metadata.name and all fields that we own. `live` is
   // what the cache knows of it, nullptr when it knows none.
@@ -38,18 +42,15 @@ class Applier {
  private:
   struct Written {
     size_t intent = 0;  // hash of the applied text
-    OwnedFields owned;  // as the server answered
+    size_t owned = 0;   // OwnedFields::spec as the server answered
   };
 
   static bool InForce(const Written& written, size_t intent, const OwnedFields* live);
 
   RestClient& client_;
+  OwnWrites& own_writes_;
   std::map<std::string, Written> written_;  // by path
   CounterMetric applied_, unchanged_, deleted_, failed_;
 };
-
-// True when resourceVersion `version` is older than `than`, both of the same resource (KEP-5504:
-// decimal numbers without leading zeros).
-bool IsOlderVersion(const std::string& version, const std::string& than);
 
 }  // namespace flamefleet

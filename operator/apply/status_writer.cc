@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/apply/status_writer.h"
 
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "operator/apply/applier.h"
 #include "operator/kube/owned_fields.h"
 
 namespace flamefleet {
@@ -36,8 +34,10 @@ bool ConditionFlips(const json& live, const json& want) {
   return Conditions(live) != Conditions(want);
 }
 
-StatusWriter::StatusWriter(RestClient& client, const Clock& clock, Metrics& metrics)
+StatusWriter::StatusWriter(RestClient& client, OwnWrites& own_writes, const Clock& clock,
+                           Metrics& metrics)
     : client_(client),
+      own_writes_(own_writes),
       clock_(clock),
       gauges_(metrics),
       applied_(WriteCounter(metrics, "applied")),
@@ -52,16 +52,13 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
   constexpr std::chrono::nanoseconds kNow{0};
   const std::string path = ObjectPath(resource, meta.ns, meta.name);
   gauges_.Note(resource.kind, path, want);
-  const size_t intent = std::hash<std::string>()(want.dump());
-  const auto last = written_.find(path);
-  const bool unseen =
-      last != written_.end() && IsOlderVersion(meta.resource_version, last->second.version);
-  if (want == live || (unseen && last->second.intent == intent)) {
+  if (want == live) {
     unchanged_.Increment();
     return kNow;
   }
-  if (last != written_.end() && !ConditionFlips(live, want)) {
-    const std::chrono::nanoseconds since(clock_.MonotonicNanos() - last->second.at_ns);
+  const auto last = written_ns_.find(path);
+  if (last != written_ns_.end() && !ConditionFlips(live, want)) {
+    const std::chrono::nanoseconds since(clock_.MonotonicNanos() - last->second);
     if (since < kMinInterval) {
       postponed_.Increment();
       return kMinInterval - since;
@@ -75,7 +72,7 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
   ApplyRequest request{resource, meta.ns, meta.name, kStatusFieldManager, object.dump(), true};
   const Result<std::string> answer = client_.Apply(request, stop);
   if (answer.status().code() == StatusCode::kNotFound) {
-    written_.erase(path);
+    written_ns_.erase(path);
     gauges_.Forget(path);
     return kNow;
   }
@@ -84,15 +81,15 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
     return answer.status();
   }
   applied_.Increment();
-  written_[path] = {intent, ReadOwnedFields(json::parse(*answer, nullptr, false)).version,
-                    clock_.MonotonicNanos()};
+  written_ns_[path] = clock_.MonotonicNanos();
+  own_writes_.Wrote(resource, ReadOwnedFields(json::parse(*answer, nullptr, false)).version);
   return kNow;
 }
 
 void StatusWriter::Forget(const Resource& resource, const std::string& ns,
                           const std::string& name) {
   const std::string path = ObjectPath(resource, ns, name);
-  written_.erase(path);
+  written_ns_.erase(path);
   gauges_.Forget(path);
 }
 

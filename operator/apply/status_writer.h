@@ -20,6 +20,7 @@
 #include "operator/api/kinds.h"
 #include "operator/apply/fleet_gauges.h"
 #include "operator/kube/rest_client.h"
+#include "operator/runtime/own_writes.h"
 
 namespace flamefleet {
 
@@ -27,7 +28,8 @@ class StatusWriter {
  public:
   static constexpr std::chrono::seconds kMinInterval{10};
 
-  StatusWriter(RestClient& client, const Clock& clock, Metrics& metrics);
+  // References outlive this object.
+  StatusWriter(RestClient& client, OwnWrites& own_writes, const Clock& clock, Metrics& metrics);
 
   // `live` is the status object in the cache, `want` the one to write. The time until it may be
   // written, when it is too early now; else zero.
@@ -38,15 +40,10 @@ class StatusWriter {
   void Forget(const Resource& resource, const std::string& ns, const std::string& name);
 
  private:
-  struct Written {
-    size_t intent = 0;
-    std::string version;  // resourceVersion after the write
-    int64_t at_ns = 0;
-  };
-
   RestClient& client_;
+  OwnWrites& own_writes_;
   const Clock& clock_;
-  std::map<std::string, Written> written_;  // by path
+  std::map<std::string, int64_t> written_ns_;  // when, by path
   FleetGauges gauges_;
   CounterMetric applied_, unchanged_, postponed_, failed_;
 };

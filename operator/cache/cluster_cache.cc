@@ -102,4 +102,11 @@ bool ClusterCache::synced() const {
   });
 }
 
+std::string ClusterCache::SeenVersion(const Resource& kind) const {
+  for (const auto& reflector : reflectors_) {
+    if (reflector->resource().plural == kind.plural) return reflector->seen_version();
+  }
+  return "";
+}
+
 }  // namespace flamefleet

@@ -71,6 +71,9 @@ class ClusterCache {
   void Stop();
   // Each store has been filled once.
   bool synced() const;
+  // The version up to which the store of this kind has seen everything; empty: there is no store of
+  // it, or no list yet.
+  std::string SeenVersion(const Resource& kind) const;
 
  private:
   const std::string ns_;

@@ -28,6 +28,7 @@ struct Worker::Entry {
         success(Total(metrics, "success")),
         requeue_after(Total(metrics, "requeue_after")),
         error(Total(metrics, "error")),
+        requeue(Total(metrics, "requeue")),
         errors(metrics.Counter("controller_runtime_reconcile_errors_total",
                                "Reconciles that failed.", {{"controller", which.name()}})),
         terminal_errors(metrics.Counter("controller_runtime_terminal_reconcile_errors_total",
@@ -51,13 +52,13 @@ struct Worker::Entry {
   }
 
   Controller& controller;
-  CounterMetric success, requeue_after, error, errors, terminal_errors;
+  CounterMetric success, requeue_after, error, requeue, errors, terminal_errors;
   HistogramMetric seconds;
   GaugeMetric active;
 };
 
-Worker::Worker(WorkQueue& queue, const Clock& clock, Metrics& metrics)
-    : queue_(queue), clock_(clock), metrics_(metrics) {}
+Worker::Worker(WorkQueue& queue, OwnWrites& own_writes, const Clock& clock, Metrics& metrics)
+    : queue_(queue), own_writes_(own_writes), clock_(clock), metrics_(metrics) {}
 
 Worker::~Worker() = default;
 
@@ -81,6 +82,13 @@ void Worker::Process(const std::string& key, const std::stop_token& stop) {
   const auto found = controllers_.find(key.substr(0, slash));
   FF_CHECK(slash != std::string::npos && found != controllers_.end());
   Entry& entry = *found->second;
+  if (!own_writes_.Seen(key)) {
+    entry.requeue.Increment();
+    queue_.Add(key, kUnseenRetry);
+    queue_.Done(key);
+    return;
+  }
+  own_writes_.Begin(key);
 
   const int64_t started_ns = clock_.MonotonicNanos();
   entry.active.Set(1);

@@ -4,6 +4,8 @@
 // A key is "<controller>/<name>". Reconcile is level-triggered: it gets a name, never an event,
 // looks at everything as it is now, and may run again at any time.
 //
+// A key whose own last write the cache has not seen is put back, untouched (OwnWrites).
+//
 // Thread: Run on one thread; the controllers run on it. Bounds: one remembered message per key that
 // fails. Errors: a failure is logged once per distinct message and tried again with the key's
 // back-off; one that a retry does not help (see base/status.h) after kTerminalRetry.
@@ -18,6 +20,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "operator/runtime/own_writes.h"
 #include "operator/runtime/work_queue.h"
 
 namespace flamefleet {
@@ -37,9 +40,11 @@ class Controller {
 class Worker {
  public:
   static constexpr std::chrono::minutes kTerminalRetry{5};
+  // How often a key is looked at whose last write the cache has not seen yet.
+  static constexpr std::chrono::milliseconds kUnseenRetry{100};
 
   // References outlive this object.
-  Worker(WorkQueue& queue, const Clock& clock, Metrics& metrics);
+  Worker(WorkQueue& queue, OwnWrites& own_writes, const Clock& clock, Metrics& metrics);
   ~Worker();
 
   // Before Run.
@@ -56,6 +61,7 @@ class Worker {
   void Fail(const std::string& key, const Status& why, Entry& entry);
 
   WorkQueue& queue_;
+  OwnWrites& own_writes_;
   const Clock& clock_;
   Metrics& metrics_;
   std::map<std::string, std::unique_ptr<Entry>> controllers_;  // by name

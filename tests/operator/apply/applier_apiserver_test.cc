@@ -57,7 +57,8 @@ class ApplierTest : public testing::Test {
   Metrics metrics_;
   Metrics client_metrics_;
   std::unique_ptr<RestClient> client_ = server_->NewClient(client_metrics_);
-  Applier applier_{*client_, metrics_};
+  OwnWrites own_writes_{[](const Resource&) { return ""; }};
+  Applier applier_{*client_, own_writes_, metrics_};
 };
 
 ApiServer* ApplierTest::server_ = nullptr;
@@ -75,7 +76,7 @@ TEST_F(ApplierTest, ANewProcessWritesNothingThatIsThereAlready) {
   Apply(applier_, Intent());
   const std::string version = Version();
   Metrics metrics;
-  Applier restarted(*client_, metrics);
+  Applier restarted(*client_, own_writes_, metrics);
   Apply(restarted, Intent());
   EXPECT_EQ(Version(), version);
 }

@@ -42,7 +42,9 @@ class WorkerTest : public testing::Test {
   FakeClock clock_;
   Metrics metrics_;
   WorkQueue queue_{clock_, metrics_, "test"};
-  Worker worker_{queue_, clock_, metrics_};
+  std::string seen_ = "10";  // version of every kind
+  OwnWrites own_writes_{[this](const Resource&) { return seen_; }};
+  Worker worker_{queue_, own_writes_, clock_, metrics_};
   FakeController controller_;
 };
 
@@ -91,9 +93,23 @@ TEST_F(WorkerTest, ARecheckComesAtItsTime) {
   EXPECT_EQ(RunAfter(std::chrono::seconds(1)), 1);
 }
 
+TEST_F(WorkerTest, AKeyWaitsForItsOwnWriteAndIsNotJudgedBefore) {
+  own_writes_.Begin("pool/a");
+  own_writes_.Wrote(kAgentPools, "11");
+  queue_.Add("pool/a");
+  queue_.Add("pool/b");
+  RunDue();
+  EXPECT_THAT(controller_.reconciled, ElementsAre("b"));
+  RunAfter(Worker::kUnseenRetry);
+  EXPECT_THAT(controller_.reconciled, ElementsAre("b"));
+  seen_ = "11";
+  RunAfter(Worker::kUnseenRetry);
+  EXPECT_THAT(controller_.reconciled, ElementsAre("b", "a"));
+}
+
 TEST_F(WorkerTest, EveryResultIsCountedAndStartsAtZero) {
   const auto text = [this] { return metrics_.RenderText(); };
-  for (const char* result : {"success", "error", "requeue_after"}) {
+  for (const char* result : {"success", "error", "requeue", "requeue_after"}) {
     EXPECT_THAT(text(),
                 HasSubstr("controller_runtime_reconcile_total{controller=\"pool\",result=\"" +
                           std::string(result) + "\"} 0"));
