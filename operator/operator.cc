@@ -14,6 +14,7 @@
 #include "operator/debug_state.h"
 #include "operator/own_image.h"
 #include "operator/plan/names.h"
+#include "operator/process_metrics.h"
 #include "operator/security/token_reviewer.h"
 #include "operator/triggers.h"
 
@@ -51,6 +52,7 @@ class Operator::Impl {
   const Clock& clock_;
   std::atomic<bool> serving_ = false;
   Metrics metrics_;
+  ProcessMetrics process_metrics_{metrics_};
   std::unique_ptr<RestClient> lease_client_;
   std::unique_ptr<LeaderElector> elector_;
   std::unique_ptr<RestClient> client_;
@@ -112,6 +114,7 @@ HttpServerResponse Operator::Impl::Answer(const HttpServerRequest& request) {
   if (request.path == "/readyz") return Readiness();
   if (request.path == "/metrics") {
     queue_.UpdateMetrics();
+    process_metrics_.Update();
     return {200, "text/plain; version=0.0.4", metrics_.RenderText(), {}};
   }
   return {404, "text/plain", "there is /healthz, /readyz and /metrics\n", {}};
