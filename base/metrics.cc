@@ -7,6 +7,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace flamefleet {
@@ -35,6 +36,7 @@ class Metrics::Impl {
  public:
   // A name has one help text: prometheus-cpp would keep the first one silently.
   void CheckHelp(const std::string& name, const std::string& help) {
+    const MutexLock lock(&mutex_);  // some are declared while the program runs
     const auto known = help_of_.emplace(name, help).first;
     FF_CHECK(known->second == help);
   }
@@ -42,7 +44,8 @@ class Metrics::Impl {
   prometheus::Registry registry;
 
  private:
-  std::map<std::string, std::string> help_of_;
+  Mutex mutex_;
+  std::map<std::string, std::string> help_of_ FF_GUARDED_BY(mutex_);
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
