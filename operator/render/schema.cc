@@ -168,8 +168,9 @@ Schemas::Schemas() {
     ReadYaml(std::string(text), [&](int /*number*/, Result<json> crd) {
       FF_CHECK(crd.ok());
       json& spec = crd->at("spec");
-      schemas_.emplace(spec.at("names").at("kind").get<std::string>(),
-                       std::move(spec.at("versions").at(0).at("schema").at("openAPIV3Schema")));
+      json& schema = spec.at("versions").at(0).at("schema").at("openAPIV3Schema");
+      schema.at("properties").erase("status");  // nobody but the operator writes it
+      schemas_.emplace(spec.at("names").at("kind").get<std::string>(), std::move(schema));
     });
   }
 }
