@@ -77,5 +77,5 @@ def names(page):
 
 def used(expression):
     """The metrics of ours in a PromQL expression."""
-    families = "flamefleet|controller_runtime|leader_election|rest_client|workqueue"
+    families = "flamefleet|controller_runtime|leader_election|process|rest_client|workqueue"
     return set(re.findall(rf"(?<![:\w])(?:{families})_\w+(?![\w:])", expression))
