@@ -71,6 +71,13 @@ class Chart(unittest.TestCase):
             self.assertEqual(path.read_bytes(), (again / path.name).read_bytes(), path.name)
         self.server.run("sh", "-c", f"cd {self.dist} && sha256sum --check --strict SHA256SUMS", check=True)
 
+    def test_an_image_with_a_tag_is_refused(self):
+        for image in ("flamefleet:1", "registry.example:5000/flamefleet:1", "flamefleet@sha256:0", ""):
+            answer = self.server.run(ROOT / "tools" / "dist", "--image", image, "--out", self.folder / "none")
+            self.assertNotEqual(answer.returncode, 0)
+            self.assertIn(f"--image {image}: the name alone", answer.output)
+        self.assertFalse((self.folder / "none").exists())
+
     def test_one_file_makes_what_config_makes(self):
         installed = by_identity(yaml.safe_load_all((self.dist / "install.yaml").read_text()))
         expected = self.kustomize()
