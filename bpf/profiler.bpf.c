@@ -175,6 +175,7 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   sample->pid = pid;
   sample->tid = (u32)pid_tid;
   sample->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? FF_SAMPLE_KERNEL_THREAD : 0;
+  sample->reserved = 0;
   sample->user_frames = 0;
   sample->start_boottime = BPF_CORE_READ(leader, start_boottime);
   sample->exec_id = BPF_CORE_READ(leader, self_exec_id);

@@ -28,8 +28,8 @@ typedef __s32 ff_s32;
 
 enum {
   FF_MAX_KERNEL_FRAMES = 127,  // as kernel.perf_event_max_stack's default
-  FF_MAX_USER_FRAMES = 127,
-  FF_FRAMES = 256,  // room for both, a power of two: the verifier accepts index & (FF_FRAMES - 1)
+  FF_MAX_USER_FRAMES = 511,    // that can be asked for
+  FF_FRAMES = 1024,  // room for both, a power of two: the verifier accepts index & (FF_FRAMES - 1)
   FF_COMM_BYTES = 16,   // TASK_COMM_LEN of the kernel, with the final 0
   FF_CGROUP_NAMES = 5,  // a cgroup and four ancestors: kubepods/<qos>/<pod>/<container>/<inner>
   FF_CGROUP_NAME_BYTES = 128,  // longest in use: "cri-containerd-" + 64 + ".scope" = 85
@@ -69,7 +69,7 @@ enum ff_counter {
 enum ff_stop {
   FF_STOP_NONE = 0,          // there is no user stack: kernel thread, or an exiting task
   FF_STOP_COMPLETE = 1,      // the outermost frame: its rule says so, or a pointer up is 0
-  FF_STOP_DEPTH = 2,         // FF_MAX_USER_FRAMES reached
+  FF_STOP_DEPTH = 2,         // as many frames as are asked for
   FF_STOP_FAULT = 3,         // the frame is not in memory
   FF_STOP_NO_REGISTERS = 4,  // sampled in the kernel, which cannot tell the user registers (< 5.15)
   FF_STOP_BAD_CFA = 5,       // the rule does not lead up the stack
@@ -99,9 +99,10 @@ struct ff_sample {
   ff_u32 pid;             // process: what the kernel calls tgid; initial PID namespace
   ff_u32 tid;             // thread: what the kernel calls pid; initial PID namespace
   ff_u8 flags;            // ff_sample_flags
-  ff_u8 kernel_frames;    // frames[0 .. kernel_frames), innermost first
-  ff_u8 user_frames;      // the frames after those, innermost first
   ff_u8 stop;             // enum ff_stop
+  ff_u16 reserved;        // 0
+  ff_u32 kernel_frames;   // frames[0 .. kernel_frames), innermost first
+  ff_u32 user_frames;     // the frames after those, innermost first
   ff_u64 start_boottime;  // of the process, nanoseconds since boot: with pid its identity.
                           // /proc/PID/stat has it in 10 ms ticks
   ff_u64 exec_id;  // changes with each exec of the process: with the two above, the identity of its
@@ -112,7 +113,7 @@ struct ff_sample {
   char comm[FF_COMM_BYTES];  // of the process's main thread
   ff_u64 frames[FF_FRAMES];  // instruction pointers; of a caller: the return address
 };
-enum { FF_SAMPLE_HEADER_BYTES = 64 };
+enum { FF_SAMPLE_HEADER_BYTES = 72 };
 FF_STATIC_ASSERT(sizeof(struct ff_sample) == FF_SAMPLE_HEADER_BYTES + 8 * FF_FRAMES,
                  "ff_sample has holes");
 

@@ -35,6 +35,9 @@ struct {
       });
 } unwind_tables SEC(".maps");
 
+// How many user frames a sample has at most; the agent sets it at any time.
+volatile ff_u32 max_user_frames = FF_MAX_USER_FRAMES;
+
 // For struct ff_mapping's table, here only: there is no mapping. Tables are numbered from 1.
 #define TABLE_UNMAPPED 0xffffffff
 
@@ -288,7 +291,8 @@ static __always_inline void walk_user_stack(struct scratch* s) {
   s->other.end = 0;
   s->max_mappings = FF_MAX_UNWIND_MAPPINGS;
   u32 stop = FF_STOP_DEPTH;
-  for (int i = 0; i < FF_MAX_USER_FRAMES; i++) {
+  const u32 depth = max_user_frames;
+  for (u32 i = 0; i < FF_MAX_USER_FRAMES && i < depth; i++) {
     const int reason = step();
     if (reason) {
       stop = reason;

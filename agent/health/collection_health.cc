@@ -42,7 +42,9 @@ void CollectionHealthBook::SetCollections(const std::vector<CollectionSpec>& spe
 
 void CollectionHealthBook::SetSamplingUnavailable(const std::string& message) {
   const MutexLock lock(&mutex_);
-  sampling_unavailable_ = Cut(message);
+  std::string cut = Cut(message);
+  if (cut == sampling_unavailable_) return;
+  sampling_unavailable_ = std::move(cut);
   Changed();
 }
 

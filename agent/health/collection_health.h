@@ -58,7 +58,8 @@ class CollectionHealthBook final : public DeliveryObserver, public ScrapeObserve
   // Replaces the collections in force; what is known about those that stay is kept.
   void SetCollections(const std::vector<CollectionSpec>& specs);
 
-  // eBPF sampling does not run: every collection that needs it fails with this message.
+  // eBPF sampling does not run: every collection that needs it fails with this message, until one
+  // that is "".
   void SetSamplingUnavailable(const std::string& message);
 
   // A pull failed, or worked without anything to deliver.

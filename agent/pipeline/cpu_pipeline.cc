@@ -13,10 +13,12 @@
 #include "agent/pipeline/collector.h"
 #include "agent/pipeline/finisher.h"
 #include "agent/pipeline/pipeline_metrics.h"
+#include "agent/sample/event_check.h"
 #include "agent/sample/preflight.h"
 #include "agent/sample/sampler.h"
 #include "agent/stack/unwinder.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/queue.h"
@@ -26,7 +28,9 @@ namespace flamefleet::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainInterval{250};
-constexpr int kDrainsBetweenChores = 4;  // CPUs and counters once a second
+constexpr int kDrainsBetweenChores = 4;   // CPUs and counters once a second
+constexpr int kDrainsBetweenChecks = 40;  // 10 s: /proc/stat is long on large machines
+constexpr size_t kMaxStatBytes = 4 << 20;
 constexpr size_t kMaxWaitingWindows = 2;
 constexpr size_t kMaxOpenFiles = 4096;
 // Of unwind tables: cc1plus takes 2 MiB, node 1.5, libc 0.1. Kernel memory, which counts in the
@@ -62,7 +66,9 @@ Status RunPreflight() {
 }
 
 SamplerOptions ToSamplerOptions(const CpuPipelineOptions& options) {
-  SamplerOptions sampler{.pids = options.pids, .frequency_hz = options.frequency_hz};
+  SamplerOptions sampler{.pids = options.pids,
+                         .frequency_hz = options.frequency_hz,
+                         .stack_depth = options.stack_depth};
   if (options.scope == CpuPipelineOptions::Scope::kContainers)
     sampler.scope = FF_SCOPE_CGROUPS;
   else
@@ -77,6 +83,7 @@ class CpuPipeline::Impl {
   Impl(const CpuPipelineOptions& options, Metrics* metrics, Sink sink,
        std::unique_ptr<Sampler> sampler)
       : window_length_(options.window),
+        stat_path_(options.proc_root + "/stat"),
         metrics_(metrics),
         sampler_(std::move(sampler)),
         parser_(ParserProcess::Installed()),
@@ -110,6 +117,11 @@ class CpuPipeline::Impl {
     return OkStatus();
   }
 
+  std::string Silence() const {
+    const MutexLock lock(&mutex_);
+    return event_check_.IsSilent() ? event_check_.Problem() : "";
+  }
+
   void Stop() {
     // In this order: the last window goes to the queue, then the queue is emptied.
     for (std::jthread* const thread : {&sample_thread_, &symbolize_thread_}) {
@@ -129,6 +141,7 @@ class CpuPipeline::Impl {
       const int64_t age = SystemClock().MonotonicNanos() - collector_.WindowStartMonotonicNanos();
       if (age >= std::chrono::nanoseconds(window_length_).count()) Rotate();
       if (drains % kDrainsBetweenChores == 0) DoChores();
+      if (drains % kDrainsBetweenChecks == 0) CheckEvents();
     }
     const MutexLock lock(&mutex_);
     Drain();
@@ -169,6 +182,17 @@ class CpuPipeline::Impl {
     cpu_status_ = cpus;
   }
 
+  void CheckEvents() FF_REQUIRES(mutex_) {
+    const Result<std::vector<uint64_t>> events = sampler_->EventsByCpu();
+    const Result<std::string> stat = ReadFile(stat_path_, kMaxStatBytes);
+    if (!events.ok() || !stat.ok()) return;
+    const std::string before = event_check_.Problem();
+    event_check_.Update(*events, BusyNanosByCpu(*stat), sampler_->PeriodNanos());
+    const std::string now = event_check_.Problem();
+    if (!now.empty() && now != before)
+      Log(LogLevel::kError, "CPUs are not sampled", {{"problem", now}});
+  }
+
   void RunSymbolize(const std::stop_token& stop) {
     constexpr std::chrono::hours kForEver{1};  // a stop ends the wait
     for (;;) {
@@ -189,14 +213,16 @@ class CpuPipeline::Impl {
   }
 
   const std::chrono::milliseconds window_length_;
+  const std::string stat_path_;
   PipelineMetrics metrics_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::unique_ptr<Sampler> sampler_ FF_GUARDED_BY(mutex_);
   const std::shared_ptr<ParserProcess> parser_;
   Unwinder unwinder_;  // must not outlive the sampler
   Collector collector_ FF_GUARDED_BY(mutex_);
   Status cpu_status_ FF_GUARDED_BY(mutex_);
+  EventCheck event_check_ FF_GUARDED_BY(mutex_);
 
   BoundedQueue<Batch> full_{kMaxWaitingWindows};
   // One being filled, those that wait, one being symbolized.
@@ -231,6 +257,10 @@ void CpuPipeline::SetTargets(std::vector<CpuTarget> targets) {
 
 Status CpuPipeline::SetFrequency(uint32_t frequency_hz) {
   return impl_->SetFrequency(frequency_hz);
+}
+
+std::string CpuPipeline::Silence() const {
+  return impl_->Silence();
 }
 
 void CpuPipeline::Stop() {

@@ -39,6 +39,7 @@ struct CpuPipelineOptions {
   Scope scope = Scope::kContainers;
   std::vector<uint32_t> pids;  // kHost only; empty: all
   uint32_t frequency_hz = 19;  // 1..999
+  uint32_t stack_depth = 127;  // user frames of a stack, 1..511
   std::chrono::milliseconds window{10'000};
   std::string proc_root = "/proc";
 };
@@ -63,6 +64,10 @@ class CpuPipeline {
   // that has a target wait for it, until the second window ends; then they are dropped, counted.
   void SetTargets(std::vector<CpuTarget> targets);
   Status SetFrequency(uint32_t frequency_hz);
+
+  // Why nothing is sampled, although programs run: the kernel took what it was asked for, but no
+  // timer is heard. "" while samples come, or nothing is known. Any thread.
+  std::string Silence() const;
 
   // Ends sampling, hands the last window to the sink, joins the threads. Idempotent.
   void Stop();

@@ -26,6 +26,7 @@ constexpr size_t kShownFiles = 10;
 struct LocalOptions {
   std::chrono::nanoseconds duration{0};  // 0: until SIGINT
   int64_t frequency_hz = 97;
+  int64_t stack_depth = 127;
   std::vector<std::string> pid_texts;
   std::vector<uint32_t> pids;
   std::string out;
@@ -61,7 +62,8 @@ Status Profile(const LocalOptions& options, Metrics* metrics, CpuPipeline::Sink 
       const auto pipeline,
       CpuPipeline::Create({.scope = CpuPipelineOptions::Scope::kHost,
                            .pids = options.pids,
-                           .frequency_hz = static_cast<uint32_t>(options.frequency_hz)},
+                           .frequency_hz = static_cast<uint32_t>(options.frequency_hz),
+                           .stack_depth = static_cast<uint32_t>(options.stack_depth)},
                           metrics, std::move(sink)));
   std::string span;
   if (options.duration.count() > 0) {
@@ -131,6 +133,8 @@ int LocalCommand(int count, const char* const* arguments) {
              &options.push);
   flags.Duration("duration", "how long; without it until SIGINT", &options.duration);
   flags.Number("frequency", "HZ", "samples per second and CPU", 1, 999, &options.frequency_hz);
+  flags.Number("stack-depth", "FRAMES", "frames of a program's call stack", 1, 511,
+               &options.stack_depth);
   flags.TextList("pid", "PID", "profile this process only", &options.pid_texts);
   Status status = flags.Parse(count, arguments);
   if (flags.help_wanted()) {

@@ -134,9 +134,15 @@ Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
 }
 
 fleet::v1alpha1::Report NodeAgent::Report() {
-  return BuildReport(
-      health_.Snapshot(),
-      {.sampling = pipeline_ != nullptr, .problems = problems_, .backlogs = pusher_.Backlogs()});
+  NodeStatus node = {
+      .sampling = pipeline_ != nullptr, .problems = problems_, .backlogs = pusher_.Backlogs()};
+  if (pipeline_ != nullptr) {
+    const std::string silence = pipeline_->Silence();
+    health_.SetSamplingUnavailable(silence);
+    node.sampling = silence.empty();
+    if (!node.sampling) node.problems.push_back(silence);
+  }
+  return BuildReport(health_.Snapshot(), node);
 }
 
 Status NodeAgent::Ready() const {

@@ -119,6 +119,7 @@ Result<std::unique_ptr<Sampler>> Sampler::Create(const SamplerOptions& options) 
   }
   std::unique_ptr<Sampler> sampler(new Sampler());
   FF_RETURN_IF_ERROR(sampler->Load(options));
+  FF_RETURN_IF_ERROR(sampler->SetStackDepth(options.stack_depth));
   sampler->AttachTracepoints();
   sampler->period_ns_ = static_cast<uint64_t>(kNanosPerSecond) / options.frequency_hz;
   FF_RETURN_IF_ERROR(sampler->RefreshCpus());
@@ -249,14 +250,32 @@ Status Sampler::SetFrequency(uint32_t frequency_hz) {
   return OkStatus();
 }
 
-Result<SampleCounters> Sampler::ReadCounters() const {
+Status Sampler::SetStackDepth(uint32_t frames) {
+  if (frames == 0 || frames > FF_MAX_USER_FRAMES) {
+    return InvalidArgumentError("stack depth " + std::to_string(frames) + ": must be 1 to " +
+                                std::to_string(FF_MAX_USER_FRAMES) + " frames");
+  }
+  skeleton_->data->max_user_frames = frames;
+  return OkStatus();
+}
+
+Result<std::vector<uint64_t>> Sampler::ReadCounter(uint32_t counter) const {
   const int cpus = libbpf_num_possible_cpus();
   if (cpus < 0) return ErrnoError(-cpus, "count the possible CPUs");
   std::vector<uint64_t> per_cpu(static_cast<size_t>(cpus));
+  if (bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &counter, per_cpu.data()) != 0)
+    return ErrnoError(errno, "read the BPF counters");
+  return per_cpu;
+}
+
+Result<std::vector<uint64_t>> Sampler::EventsByCpu() const {
+  return ReadCounter(FF_COUNT_EVENTS);
+}
+
+Result<SampleCounters> Sampler::ReadCounters() const {
   SampleCounters totals{};
   for (uint32_t i = 0; i < FF_COUNTERS; ++i) {
-    if (bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counters), &i, per_cpu.data()) != 0)
-      return ErrnoError(errno, "read the BPF counters");
+    FF_ASSIGN_OR_RETURN(const std::vector<uint64_t> per_cpu, ReadCounter(i));
     for (const uint64_t value : per_cpu)
       totals[i] += value;
   }

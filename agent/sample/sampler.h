@@ -28,6 +28,7 @@ namespace flamefleet::agent {
 
 constexpr uint32_t kMinFrequencyHz = 1;
 constexpr uint32_t kMaxFrequencyHz = 999;
+constexpr uint32_t kDefaultStackDepth = 127;
 
 // One record of the ring; valid only during the call that hands it over.
 struct RawSample {
@@ -56,6 +57,7 @@ struct SamplerOptions {
   ff_scope scope = FF_SCOPE_HOST;
   std::vector<uint32_t> pids;  // FF_SCOPE_PIDS; at most FF_MAX_PIDS
   uint32_t frequency_hz = 19;
+  uint32_t stack_depth = kDefaultStackDepth;  // user frames, 1..FF_MAX_USER_FRAMES
   size_t ring_bytes = 0;  // power of two, at least a page; 0: by the number of CPUs
 };
 
@@ -78,6 +80,8 @@ class Sampler {
 
   // In force from the next tick of each CPU.
   Status SetFrequency(uint32_t frequency_hz);
+  // In force from the next sample.
+  Status SetStackDepth(uint32_t frames);
   uint64_t PeriodNanos() const { return period_ns_; }
 
   // Opens an event on each CPU that came online and closes those of CPUs that went. A CPU that goes
@@ -86,6 +90,8 @@ class Sampler {
   size_t CpuCount() const { return events_.size(); }
 
   Result<SampleCounters> ReadCounters() const;
+  // FF_COUNT_EVENTS of each possible CPU.
+  Result<std::vector<uint64_t>> EventsByCpu() const;
 
   // Valid as long as the sampler.
   UnwindMaps unwind_maps() const;
@@ -105,6 +111,7 @@ class Sampler {
   Status Load(const SamplerOptions& options);
   void AttachTracepoints();
   Status OpenEvent(int cpu);
+  Result<std::vector<uint64_t>> ReadCounter(uint32_t counter) const;
   static int OnRecord(void* context, void* data, size_t size);
 
   std::unique_ptr<profiler_bpf, SkeletonDeleter> skeleton_;  // owns the links of the tracepoints

@@ -3,6 +3,7 @@
 //   split   7 ms of CPU time in BurnSeventy, then 3 ms in BurnThirty, and again
 //   kernel  all of it inside system calls made by BurnInKernel
 //   once    BurnOnce for SECONDS of CPU time (default 1), then the end
+//   deep    BurnOnce below 400 calls of Recurse
 //   idle    waits for input without using CPU time until "go", then as split
 // Everything but `once` ends at the end of its standard input.
 #include <fcntl.h>
@@ -62,6 +63,13 @@ __attribute__((noinline)) void BurnThirty(int64_t rounds) {
 __attribute__((noinline)) void BurnOnce(int64_t rounds) {
   BURN_BODY(rounds)
 }
+__attribute__((noinline)) void Recurse(int depth, int64_t rounds) {
+  if (depth == 1)
+    BurnOnce(rounds);
+  else
+    Recurse(depth - 1, rounds);
+  sink = sink + 1;  // no tail call, no loop
+}
 __attribute__((noinline)) void BurnInKernel(int fd, char* buffer, size_t size) {
   while (!InputEnded()) {
     for (int i = 0; i < 100; ++i)
@@ -96,6 +104,11 @@ int main(int argc, char** argv) {
       demo::Work<int64_t>::Run(rounds_per_ms);
     return 0;
   }
+  if (mode == "deep") {
+    while (!InputEnded())
+      Recurse(400, rounds_per_ms);
+    return 0;
+  }
   if (mode == "once") {
     const int64_t seconds = argc > 2 ? std::atoi(argv[2]) : 1;
     BurnOnce(rounds_per_ms * 1000 * seconds);
@@ -107,6 +120,6 @@ int main(int argc, char** argv) {
     BurnInKernel(zero, buffer, sizeof(buffer));
     return 0;
   }
-  std::fprintf(stderr, "usage: burner split|kernel|once|idle [seconds]\n");
+  std::fprintf(stderr, "usage: burner split|kernel|deep|once|idle [seconds]\n");
   return 2;
 }

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -269,6 +270,39 @@ TEST(BpfSampler, FrequencyCanChangeWhileItRuns) {
   EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 100; }));
   EXPECT_EQ(sampler->SetFrequency(1000).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(sampler->PeriodNanos(), 2'000'000u);
+}
+
+TEST(BpfSampler, TakesAsManyFramesAsAreAskedFor) {
+  const Burner burner({"deep"});  // 400 calls
+  const auto sampler =
+      MustCreate({.scope = FF_SCOPE_PIDS, .pids = {burner.pid()}, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  const auto takes = [&](const std::function<bool(uint32_t frames)>& fits) {
+    Recorder recorder;
+    return DrainUntil(*sampler, recorder, [&] {
+      return std::count_if(recorder.samples.begin(), recorder.samples.end(),
+                           [&](const Recorded& s) { return fits(s.user_frames); }) > 20;
+    });
+  };
+  EXPECT_TRUE(takes([](uint32_t frames) { return frames == kDefaultStackDepth; }));
+  ASSERT_TRUE(sampler->SetStackDepth(FF_MAX_USER_FRAMES).ok());
+  EXPECT_TRUE(takes([](uint32_t frames) { return frames > 400; }));
+  ASSERT_TRUE(sampler->SetStackDepth(1).ok());
+  EXPECT_TRUE(takes([](uint32_t frames) { return frames == 1; }));
+  EXPECT_EQ(sampler->SetStackDepth(0).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(sampler->SetStackDepth(FF_MAX_USER_FRAMES + 1).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(BpfSampler, CountsTheEventsOfEachCpu) {
+  const Burner burner({"split"});
+  const auto sampler = MustCreate({.scope = FF_SCOPE_HOST, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 50; }));
+  const auto events = sampler->EventsByCpu();
+  ASSERT_TRUE(events.ok()) << events.status();
+  EXPECT_GE(events->size(), sampler->CpuCount());
+  EXPECT_GE(std::accumulate(events->begin(), events->end(), uint64_t{0}), 50u);
 }
 
 // Instructions that the verifier went through for the program that was loaded last.

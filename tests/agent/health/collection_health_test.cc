@@ -109,6 +109,17 @@ TEST_F(CollectionHealthTest, WithoutSamplingOnlyWhatNeedsItFails) {
   EXPECT_EQ(Of(kMutex).state, CollectionState::kWaiting);
 }
 
+TEST_F(CollectionHealthTest, SamplingThatIsHeardAgainFailsNothing) {
+  Changed();
+  book_.SetSamplingUnavailable("no timer is heard");
+  EXPECT_TRUE(Changed());
+  book_.SetSamplingUnavailable("no timer is heard");
+  EXPECT_FALSE(Changed());  // or each report would cause the next
+  book_.SetSamplingUnavailable("");
+  EXPECT_TRUE(Changed());
+  EXPECT_EQ(Of(kCpu).state, CollectionState::kWaiting);
+}
+
 TEST_F(CollectionHealthTest, WhatStaysInForceKeepsItsHistoryAndTheRestIsForgotten) {
   book_.OnDelivered(kCpu);
   book_.OnDelivered(kMutex);
