@@ -81,6 +81,7 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	cmake --preset release -DFF_BENCH=ON
 	cmake --build --preset release -j $(JOBS)
 	for bench in profile_bench ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
+	directory=$$(mktemp -d) && build/release/bin/store_bench $$directory; rm -r $$directory
 	tests/bench/agent_minute
 	tests/bench/agent_churn
 	tests/bench/stacks_beside_perf

@@ -29,8 +29,8 @@ class Merger {
 
   // `profile` must be valid (see Profile). kFailedPrecondition, and nothing is added, when its
   // sample types or period type differ from those of the first; kResourceExhausted when the sum has
-  // grown over max_bytes: the merge is lost then.
-  Status Add(const Profile& profile);
+  // grown over max_bytes, less what the caller holds besides it: the merge is lost then.
+  Status Add(const Profile& profile, size_t held_bytes = 0);
 
   size_t profiles() const;
 

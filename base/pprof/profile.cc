@@ -16,6 +16,11 @@ size_t HashText(std::string_view text) {
   return absl::Hash<absl::string_view>{}(absl::string_view(text.data(), text.size()));
 }
 
+template <typename T>
+size_t BytesOf(const std::vector<T>& v) {
+  return v.capacity() * sizeof(T);
+}
+
 }  // namespace
 
 StringTable::StringTable() {
@@ -94,6 +99,13 @@ void Profile::Clear() {
   duration_ns = 0;
   period_type = {};
   period = 0;
+}
+
+size_t BytesHeld(const Profile& p) {
+  constexpr size_t kBytesPerString = 3 * sizeof(uint32_t);  // its end, and slots
+  return p.strings.Bytes() + p.strings.Size() * kBytesPerString + BytesOf(p.samples) +
+         BytesOf(p.values) + BytesOf(p.sample_locations) + BytesOf(p.sample_labels) +
+         BytesOf(p.mappings) + BytesOf(p.locations) + BytesOf(p.lines) + BytesOf(p.functions);
 }
 
 int64_t TotalValue(const Profile& profile, size_t value_index) {

@@ -148,6 +148,9 @@ Status Decode(std::string_view data, const DecodeLimits& limits, Profile* out);
 // message. Allocates only when `out` must grow.
 void Encode(const Profile& profile, std::string* out);
 
+// Memory that the profile holds, about.
+size_t BytesHeld(const Profile& profile);
+
 // The sum over all samples of value number `value_index`.
 int64_t TotalValue(const Profile& profile, size_t value_index);
 

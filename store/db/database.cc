@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "store/db/counters.h"
 
 namespace flamefleet::store {
 namespace {
@@ -18,9 +19,6 @@ constexpr size_t kMaxBatchBytes = 32 << 20;  // of one round of the writer
 constexpr int64_t kHousekeepingPeriodNanos = 10 * kNanosPerSecond;
 constexpr std::chrono::seconds kWriterWakeUp{1};
 constexpr int kMaxDeletions = 20;  // of a twentieth each, per housekeeping
-const std::vector<double> kCommitSecondsBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-                                                  0.1,   0.25,   0.5,   1,    2.5,   5};
-
 int64_t DayNumber(int64_t time_ns) {
   return time_ns / kNanosPerDay;
 }
@@ -36,43 +34,6 @@ struct Database::Request {
   void Fail(const Status& error) {
     if (status.ok()) status = error;
   }
-};
-
-struct Database::Counters {
-  explicit Counters(Metrics* metrics)
-      : stored(metrics->Counter("flamefleet_store_profiles_stored_total",
-                                "Profiles that are on disk.")),
-        duplicates(metrics->Counter("flamefleet_store_profiles_duplicate_total",
-                                    "Profiles that were stored already: retries.")),
-        commit_errors(metrics->Counter("flamefleet_store_commit_errors_total",
-                                       "Transactions that failed; their clients were told.")),
-        removed_by_age(metrics->Counter("flamefleet_store_databases_removed_total",
-                                        "Databases, one per day, removed by retention.",
-                                        {{"reason", "age"}})),
-        removed_by_size(metrics->Counter("flamefleet_store_databases_removed_total",
-                                         "Databases, one per day, removed by retention.",
-                                         {{"reason", "size"}})),
-        damaged(metrics->Counter("flamefleet_store_databases_damaged_total",
-                                 "Databases set aside because their file is damaged.")),
-        damaged_profiles(metrics->Counter(
-            "flamefleet_store_profiles_damaged_total",
-            "Profiles read for a query whose bytes had changed on disk; left out.")),
-        days(metrics->Gauge("flamefleet_store_databases",
-                            "Databases, one per day, that are served.")),
-        bytes(metrics->Gauge("flamefleet_store_disk_bytes", "Size of all days on disk.")),
-        commit_seconds(metrics->Histogram("flamefleet_store_commit_seconds",
-                                          "Time of one transaction, sync included.",
-                                          kCommitSecondsBounds)) {}
-  CounterMetric stored;
-  CounterMetric duplicates;
-  CounterMetric commit_errors;
-  CounterMetric removed_by_age;
-  CounterMetric removed_by_size;
-  CounterMetric damaged;
-  CounterMetric damaged_profiles;
-  GaugeMetric days;
-  GaugeMetric bytes;
-  HistogramMetric commit_seconds;
 };
 
 Database::Database(const DatabaseOptions& options, const Clock* clock, Metrics* metrics)
@@ -141,7 +102,7 @@ void Database::WriteLoop() {
     size_t batch_bytes = 0;
     {
       const MutexLock lock(&mutex_);
-      if (queue_.empty() && !stopping_) WaitFor(work_, mutex_, kWriterWakeUp);
+      if (queue_.empty() && !stopping_ && packable_.empty()) WaitFor(work_, mutex_, kWriterWakeUp);
       if (queue_.empty() && stopping_) return;
       while (!queue_.empty() && (batch.empty() || batch_bytes < kMaxBatchBytes)) {
         batch.push_back(queue_.front());
@@ -157,6 +118,7 @@ void Database::WriteLoop() {
         request->done = true;
       done_.SignalAll();
     }
+    PackSome();
     HouseKeeping();
   }
 }
@@ -251,7 +213,7 @@ Status Database::ForEachDay(const TimeRange& range,
 }
 
 Status Database::Select(const Selector& selector, const TimeRange& range,
-                        const ProfileVisitor& visitor) {
+                        const PartVisitor& visitor) {
   return ForEachDay(range, [&](const Day& day) {
     size_t damaged = 0;
     const Status status = day.Select(selector, range, visitor, &damaged);
@@ -286,6 +248,41 @@ Status Database::SelectNewestTotals(const Selector& selector, const TimeRange& r
       range, [&](const Day& day) { return day.SelectNewestTotals(selector, range, visitor); });
 }
 
+void Database::PackSome() {
+  if (packable_.empty()) return;
+  const auto [day, what] = packable_.front();
+  packable_.pop_front();
+  // It may have been removed or set aside since.
+  const Days days = DaysIn({day->number() * kNanosPerDay, day->number() * kNanosPerDay});
+  if (days.empty() || days.begin()->second != day) return;
+  const Result<Day::PackOutcome> packed = day->PackHour(what);
+  if (packed.ok()) {
+    counters_->packed.Increment(static_cast<double>(packed->profiles));
+    if (packed->more) packable_.emplace_front(day, what);
+    return;
+  }
+  // What could not be packed stays as it is; the next housekeeping finds it again.
+  packable_.clear();
+  counters_->pack_errors.Increment();
+  if (packed.status().code() == StatusCode::kDataLoss) {
+    SetAside(day, packed.status());
+  } else if (!failing_) {
+    failing_ = true;
+    Log(LogLevel::kError, "stored profiles cannot be packed; they stay as they are",
+        {{"path", day->path()}, {"error", packed.status()}});
+  }
+}
+
+void Database::FindPackable() {
+  packable_.clear();
+  for (const auto& [number, day] : DaysIn({0, INT64_MAX})) {
+    const Result<std::vector<Day::SeriesHour>> found = day->FindPackable(clock_->WallNanos());
+    if (!found.ok()) continue;  // what writes to that day says so
+    for (const Day::SeriesHour& what : *found)
+      packable_.emplace_back(day, what);
+  }
+}
+
 void Database::HouseKeeping() {
   std::vector<std::pair<std::shared_ptr<Day>, Status>> damaged;
   {
@@ -298,6 +295,7 @@ void Database::HouseKeeping() {
   const int64_t now = clock_->MonotonicNanos();
   if (now < next_housekeeping_ns_) return;
   next_housekeeping_ns_ = now + kHousekeepingPeriodNanos;
+  FindPackable();
   const int64_t oldest_kept = DayNumber(clock_->WallNanos() - options_.retention_ns);
   for (const auto& [number, day] : DaysIn({0, (oldest_kept - 1) * kNanosPerDay})) {
     RemoveDay(number, &counters_->removed_by_age);

@@ -4,6 +4,8 @@
 // One thread writes. What arrives while it syncs becomes one transaction of the next round (group
 // commit), so the number of syncs does not grow with the number of clients.
 //
+// Between these rounds it packs what has been stored for a while, a little at a time.
+//
 // Thread: any; owns the thread "ff-store-write". Append blocks until the profiles are on disk.
 // Bounds: kMaxPendingBytes wait to be written. A day is removed when all of it is older than the
 //         retention, and the oldest day when all are larger than max_bytes together; of a single
@@ -53,8 +55,8 @@ class Database {
   // kFailedPrecondition: too many series.
   Status Append(const std::vector<NewProfile>& profiles);
 
-  // Calls `visitor` for each matching profile: by day, then series, then time.
-  Status Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor);
+  // Calls `visitor` for each part of what matches, by day, then series.
+  Status Select(const Selector& selector, const TimeRange& range, const PartVisitor& visitor);
   // The label sets that have a matching profile in the range; each once, sorted.
   Result<std::vector<Labels>> SelectSeries(const Selector& selector, const TimeRange& range);
   // As Day's: the totals of one sample type of each profile; those of the newest profile of each
@@ -83,7 +85,10 @@ class Database {
   void WriteDay(int64_t number, const std::vector<Request*>& owners,
                 const std::vector<const NewProfile*>& profiles);
   Result<std::shared_ptr<Day>> OpenForWriting(int64_t number);
+  // Packs a little of what there is to pack.
+  void PackSome();
   void HouseKeeping();
+  void FindPackable();
   int64_t MeasureDays();
   void RemoveDay(int64_t number, CounterMetric* counter);
   void SetAside(const std::shared_ptr<Day>& day, const Status& error);
@@ -94,7 +99,9 @@ class Database {
   std::unique_ptr<Counters> counters_;
   // Of the writer thread.
   int64_t next_housekeeping_ns_ = 0;  // monotonic
-  bool failing_ = false;              // the last transaction failed: logged when it changes
+  // What there is to pack, as of the last housekeeping.
+  std::deque<std::pair<std::shared_ptr<Day>, Day::SeriesHour>> packable_;
+  bool failing_ = false;  // the last transaction failed: logged when it changes
 
   mutable Mutex mutex_;
   CondVar work_;  // there are requests, or stop

@@ -12,18 +12,20 @@
 #include <nlohmann/json.hpp>
 
 #include "store/db/digest.h"
+#include "store/db/schema.h"
 
 namespace flamefleet::store {
 namespace {
 
-constexpr int64_t kSchemaVersion = 2;
 constexpr char kSuffix[] = ".db";
 constexpr std::array<const char*, 3> kFileSuffixes = {"", "-wal", "-shm"};
 
 // FULL: the WAL is synced at each commit, which is what "acknowledged" means. The WAL file is cut
 // back after a large batch.
+// auto_vacuum: what packing frees goes back to the disk.
 constexpr char kPragmas[] =
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; "
+    "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+    "PRAGMA journal_size_limit = 16777216; "
     "PRAGMA foreign_keys = ON;";
 constexpr char kSchema[] = R"(
   BEGIN;
@@ -33,9 +35,10 @@ constexpr char kSchema[] = R"(
     series_id INTEGER NOT NULL REFERENCES series (id),
     time_ns INTEGER NOT NULL,
     digest BLOB NOT NULL,
-    pprof BLOB NOT NULL
+    pack_id INTEGER
   );
   CREATE UNIQUE INDEX profile_identity ON profile (series_id, time_ns, digest);
+  CREATE INDEX profile_to_pack ON profile (series_id, time_ns) WHERE pack_id IS NULL;
   CREATE TABLE sample_type (
     id INTEGER PRIMARY KEY,
     type TEXT NOT NULL,
@@ -51,7 +54,30 @@ constexpr char kSchema[] = R"(
     value INTEGER NOT NULL,
     PRIMARY KEY (profile_id, sample_type_id)
   ) WITHOUT ROWID;
-  PRAGMA user_version = 2;
+  CREATE TABLE original (
+    profile_id INTEGER PRIMARY KEY REFERENCES profile (id) ON DELETE CASCADE,
+    pprof BLOB NOT NULL
+  );
+  CREATE TABLE symbols (
+    series_id INTEGER NOT NULL REFERENCES series (id),
+    generation INTEGER NOT NULL,
+    first_stack INTEGER NOT NULL,
+    pprof BLOB NOT NULL,
+    UNIQUE (series_id, generation, first_stack)
+  );
+  CREATE TABLE pack (
+    id INTEGER PRIMARY KEY,
+    series_id INTEGER NOT NULL REFERENCES series (id),
+    first_ns INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL,
+    profiles INTEGER NOT NULL,
+    sample_types TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    total BLOB NOT NULL,
+    detail BLOB NOT NULL
+  );
+  CREATE INDEX pack_time ON pack (series_id, first_ns);
+  PRAGMA user_version = 3;
   COMMIT;)";
 
 std::string EncodeLabels(const Labels& labels) {
@@ -131,8 +157,11 @@ Status Day::Init() {
                       connection_->Prepare("INSERT INTO series (labels) VALUES (?1)"));
   FF_ASSIGN_OR_RETURN(
       insert_profile_,
-      connection_->Prepare("INSERT OR IGNORE INTO profile (series_id, time_ns, digest, pprof) "
-                           "VALUES (?1, ?2, ?3, ?4)"));
+      connection_->Prepare("INSERT OR IGNORE INTO profile (series_id, time_ns, digest) "
+                           "VALUES (?1, ?2, ?3)"));
+  FF_ASSIGN_OR_RETURN(
+      insert_original_,
+      connection_->Prepare("INSERT INTO original (profile_id, pprof) VALUES (?1, ?2)"));
   // Known types are few: a lookup per profile and type is one B-tree page.
   FF_ASSIGN_OR_RETURN(insert_sample_type_,
                       connection_->Prepare("INSERT OR IGNORE INTO sample_type "
@@ -190,11 +219,14 @@ Status Day::Insert(const std::vector<const NewProfile*>& profiles, SeriesIds* ne
     insert_profile_.BindInt(1, series);
     insert_profile_.BindInt(2, profile->time_ns);
     insert_profile_.BindBlob(3, digest);
-    insert_profile_.BindBlob(4, profile->pprof);
     FF_RETURN_IF_ERROR(insert_profile_.Run());
     outcome.duplicate = connection_->Changes() == 0;
     if (outcome.duplicate) continue;
-    FF_RETURN_IF_ERROR(InsertTotals(connection_->LastInsertId(), profile->totals));
+    const int64_t id = connection_->LastInsertId();
+    insert_original_.BindInt(1, id);
+    insert_original_.BindBlob(2, profile->pprof);
+    FF_RETURN_IF_ERROR(insert_original_.Run());
+    FF_RETURN_IF_ERROR(InsertTotals(id, profile->totals));
   }
   return OkStatus();
 }
@@ -243,9 +275,19 @@ Result<int64_t> Day::Bytes() {
 }
 
 Status Day::DeleteOldest() {
-  FF_RETURN_IF_ERROR(connection_->Execute(
-      "DELETE FROM profile WHERE id IN (SELECT id FROM profile ORDER BY time_ns "
-      "LIMIT (SELECT count(*) / 20 + 1 FROM profile))"));
+  FF_RETURN_IF_ERROR(connection_->Execute(R"(
+    BEGIN;
+    CREATE TEMP TABLE goes AS SELECT time_ns AS until_ns FROM profile ORDER BY time_ns
+      LIMIT 1 OFFSET (SELECT count(*) / 20 FROM profile);
+    DELETE FROM profile WHERE time_ns <= (SELECT until_ns FROM goes)
+      AND id IN (SELECT profile_id FROM original);
+    DELETE FROM profile WHERE pack_id IN
+      (SELECT id FROM pack WHERE first_ns <= (SELECT until_ns FROM goes));
+    DELETE FROM pack WHERE first_ns <= (SELECT until_ns FROM goes);
+    DELETE FROM symbols WHERE NOT EXISTS (SELECT 1 FROM pack
+      WHERE pack.series_id = symbols.series_id AND pack.generation = symbols.generation);
+    DROP TABLE goes;
+    COMMIT;)"));
   // Without it the deletion itself, in the WAL, takes more room than it frees.
   return connection_->Execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
@@ -253,6 +295,7 @@ Status Day::DeleteOldest() {
 void Day::Retire(const std::function<void(const std::string& path)>& action) {
   insert_series_ = {};
   insert_profile_ = {};
+  insert_original_ = {};
   insert_sample_type_ = {};
   insert_total_ = {};
   connection_.reset();

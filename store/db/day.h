@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Day: the profiles of one UTC day in one SQLite file, DIR/2026-11-29.db.
+// Day: the profiles of one UTC day in one SQLite file, DIR/2026-11-29.db. docs/store.md describes
+// its schema.
 //
-//   series      (id, labels)                            labels: a JSON object with sorted keys
-//   profile     (id, series_id, time_ns, digest, pprof) pprof: what the client sent, plain or gzip
-//                                                       digest: start of its SHA-256, 16 bytes
-//   sample_type (id, type, unit, period_type, period_unit)
-//   total       (profile_id, sample_type_id, is_default, value)  value: sum over the profile, so
-//                                                       that a chart over time reads no pprof
+// A profile is stored as its sender wrote it, and packed soon after: its stacks go to the symbols
+// of its series, each distinct one once, its values into the Pack of its hour, which also holds the
+// sum of all its profiles, so that a merge over a day reads little. One transaction does both and
+// removes the original.
 //
 // A profile is unique by series, time and digest, so a retry is stored once. Every file is complete
 // in itself, so retention removes files.
 //
-// Thread: Append, Bytes, DeleteOldest, RemoveFiles and SetAside from the writer; Select...
-//         from any thread, at the same time (each opens a connection of its own: WAL
-//         readers never wait for the writer).
-// Bounds: kMaxSeriesPerDay series, whose labels are in memory.
+// Thread: Append, FindPackable, PackHour, Bytes, DeleteOldest, RemoveFiles and SetAside from the
+//         writer; Select... from any thread, at the same time (each opens a connection of its own:
+//         WAL readers never wait for the writer).
+// Bounds: kMaxSeriesPerDay series, whose labels are in memory; the symbols of a series start anew
+//         when they take kMaxSymbolsBytes of memory.
 // Errors: see SqliteConnection; kDataLoss: set the file aside.
 #pragma once
 
@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/pprof/profile.h"
 #include "base/sqlite.h"
 #include "base/status.h"
 #include "store/match/labels.h"
@@ -38,7 +39,13 @@
 namespace flamefleet::store {
 
 constexpr int64_t kNanosPerDay = int64_t{86'400} * 1'000'000'000;
+constexpr int64_t kNanosPerHour = kNanosPerDay / 24;
 constexpr size_t kMaxSeriesPerDay = 100'000;
+constexpr size_t kMaxSymbolsBytes = 32 << 20;
+// Profiles of a series and hour are packed when so many wait, or when the hour is over for this
+// long.
+constexpr int64_t kPackProfiles = 40;
+constexpr int64_t kPackAfterNs = int64_t{5} * 60 * 1'000'000'000;
 
 // The sum of one sample type over a profile.
 struct Total {
@@ -54,9 +61,16 @@ struct NewProfile {
   std::vector<Total> totals;
 };
 
-// Called for each profile of a selection; an error ends the selection and becomes its result.
-using ProfileVisitor =
-    std::function<Status(const Labels& labels, int64_t time_ns, std::string_view pprof)>;
+// A part of a selection: one profile, the sum of several, or the header or the samples of such a
+// sum. The sum of all parts is that of the selected profiles.
+struct SelectedPart {
+  const Labels& labels;
+  size_t profiles;          // that were not in a part before
+  pprof::Profile* profile;  // the visitor may change it
+  size_t held_bytes;        // memory that the selection takes now
+};
+// An error ends the selection and becomes its result.
+using PartVisitor = std::function<Status(const SelectedPart&)>;
 
 // Called for each profile of a selection and each of its sample types that is asked for.
 using TotalVisitor = std::function<void(const Labels& labels, int64_t time_ns, const Total& total)>;
@@ -85,9 +99,22 @@ class Day {
   // Stores all in one transaction: on disk when it returns. An error means that none is stored.
   Result<std::vector<Outcome>> Append(const std::vector<const NewProfile*>& profiles);
 
+  struct SeriesHour {
+    int64_t series = 0;
+    int64_t hour = 0;  // since 1970
+  };
+  // What there is to pack.
+  Result<std::vector<SeriesHour>> FindPackable(int64_t now_ns);
+  struct PackOutcome {
+    size_t profiles = 0;
+    bool more = false;  // are left
+  };
+  // Packs the oldest profiles of that hour, in one transaction.
+  Result<PackOutcome> PackHour(const SeriesHour& what);
+
   // On disk, without what a deletion has freed inside of the file.
   Result<int64_t> Bytes();
-  // Deletes the oldest twentieth of the profiles, at least one.
+  // Deletes the oldest twentieth of the profiles, at least one; of packed ones whole packs.
   Status DeleteOldest();
 
   // Deletes the files. Selections that run go on, later ones find nothing; nothing may be appended
@@ -96,9 +123,8 @@ class Day {
   // As RemoveFiles, but renames them to *.corrupt-<unix seconds>; the new path of the database.
   std::string SetAside(int64_t now_ns);
 
-  // A profile whose bytes are no longer those of its digest is not visited, and counted in
-  // `damaged`.
-  Status Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor,
+  // Profiles whose bytes on disk have changed are not visited, and counted in `damaged`.
+  Status Select(const Selector& selector, const TimeRange& range, const PartVisitor& visitor,
                 size_t* damaged) const;
   // The label sets that have a profile in the range.
   Status SelectSeries(const Selector& selector, const TimeRange& range,
@@ -136,6 +162,7 @@ class Day {
   std::optional<SqliteConnection> connection_;
   SqliteStatement insert_series_;
   SqliteStatement insert_profile_;
+  SqliteStatement insert_original_;
   SqliteStatement insert_sample_type_;
   SqliteStatement insert_total_;
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reads a day; what writes it is in day.cc.
-#include <algorithm>
+// What reads a day, but profiles: see day_select.cc.
 #include <map>
 
 #include "store/db/day.h"
-#include "store/db/digest.h"
 
 namespace flamefleet::store {
 namespace {
@@ -44,31 +42,6 @@ std::vector<std::pair<int64_t, Labels>> Day::MatchingSeries(const Selector& sele
     if (selector.Matches(labels)) matching.emplace_back(id, labels);
   }
   return matching;
-}
-
-Status Day::Select(const Selector& selector, const TimeRange& range, const ProfileVisitor& visitor,
-                   size_t* damaged) const {
-  FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
-  if (!snapshot) return OkStatus();
-  FF_ASSIGN_OR_RETURN(
-      SqliteStatement profiles,
-      snapshot->Prepare("SELECT time_ns, pprof, digest FROM profile WHERE "
-                        "series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns"));
-  for (const auto& [id, labels] : MatchingSeries(selector)) {
-    profiles.BindInt(1, id);
-    profiles.BindInt(2, range.from_ns);
-    profiles.BindInt(3, range.until_ns);
-    for (;;) {
-      FF_ASSIGN_OR_RETURN(const bool row, profiles.Step());
-      if (!row) break;
-      if (Digest(profiles.Bytes(1)) != profiles.Bytes(2)) {
-        ++*damaged;
-        continue;
-      }
-      FF_RETURN_IF_ERROR(visitor(labels, profiles.Int(0), profiles.Bytes(1)));
-    }
-  }
-  return OkStatus();
 }
 
 Status Day::SelectSeries(const Selector& selector, const TimeRange& range,

@@ -30,14 +30,13 @@ class Query {
   Query(const Selector& selector, const QueryLimits& limits)
       : selector_(selector), merger_(limits.max_merge_bytes) {}
 
-  Status Add(const Labels& labels, std::string_view bytes) {
-    FF_RETURN_IF_ERROR(pprof::Decode(bytes, pprof::DecodeLimits{}, &profile_));
+  Status Add(const SelectedPart& part) {
     if (!selector_.sample_type.type.empty()) {
-      const size_t index = FindSampleType(selector_.sample_type, profile_);
+      const size_t index = FindSampleType(selector_.sample_type, *part.profile);
       if (index == kNoSampleType) return OkStatus();
-      pprof::KeepSampleType(index, &profile_);
+      pprof::KeepSampleType(index, part.profile);
     }
-    const Status added = merger_.Add(profile_);
+    const Status added = merger_.Add(*part.profile, part.held_bytes);
     if (added.code() == StatusCode::kResourceExhausted) {
       return ResourceExhaustedError(ErrorMessage(added) +
                                     "; choose a shorter time range or fewer series");
@@ -47,13 +46,14 @@ class Query {
                                      "; name the one you want, as in process_cpu:cpu");
     }
     FF_RETURN_IF_ERROR(added);
-    series_.insert(labels);
-    names_.insert(labels.at(kProfileName));
+    profiles_ += part.profiles;
+    series_.insert(part.labels);
+    names_.insert(part.labels.at(kProfileName));
     return OkStatus();
   }
 
   MergedProfile Take() {
-    MergedProfile merged{.profiles = merger_.profiles(), .series = series_.size()};
+    MergedProfile merged{.profiles = profiles_, .series = series_.size()};
     merged.profile = merger_.Take();
     for (const std::string& name : names_)
       merged.name += (merged.name.empty() ? "" : ",") + name;
@@ -63,7 +63,7 @@ class Query {
  private:
   const Selector& selector_;
   pprof::Merger merger_;
-  pprof::Profile profile_;
+  size_t profiles_ = 0;
   std::set<Labels> series_;
   std::set<std::string> names_;
 };
@@ -75,13 +75,13 @@ Result<MergedProfile> MergeProfiles(Database* database, const Clock& clock,
                                     const QueryLimits& limits) {
   Query query(selector, limits);
   const int64_t deadline_ns = clock.MonotonicNanos() + limits.max_duration_ns;
-  const auto add = [&](const Labels& labels, int64_t, std::string_view bytes) {
+  const auto add = [&](const SelectedPart& part) {
     if (clock.MonotonicNanos() > deadline_ns) {
       return DeadlineExceededError("the query takes longer than " +
                                    std::to_string(limits.max_duration_ns / kNanosPerSecond) +
                                    " s; choose a shorter time range or fewer series");
     }
-    return query.Add(labels, bytes);
+    return query.Add(part);
   };
   FF_RETURN_IF_ERROR(database->Select(selector, range, add));
   MergedProfile merged = query.Take();

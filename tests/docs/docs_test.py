@@ -86,7 +86,7 @@ class DocsTest(unittest.TestCase):
         """docs_fleet_test compares all of it, and needs root."""
         declared = set()
         for program in ("operator", "agent", "store"):
-            for source in (ROOT / program).rglob("*.cc"):
+            for source in [*(ROOT / program).rglob("*.cc"), *(ROOT / program).rglob("*.h")]:
                 declared |= set(re.findall(rf'"(flamefleet_{program}_\w+)"', source.read_text()))
         listed = set(re.findall(r"^\| `(flamefleet_\w+)`", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
         self.assertEqual(declared, listed, "make docs-update")

@@ -36,23 +36,39 @@ class DatabaseTest : public ::testing::Test {
     database_ = *std::move(database);
   }
 
-  static NewProfile Profile(const std::string& service, int64_t time_ns, const std::string& bytes) {
-    return {SeriesLabels(service), time_ns, bytes};
+  // A profile of one function.
+  static NewProfile Profile(const std::string& service, int64_t time_ns,
+                            const std::string& function) {
+    pprof::Profile p;
+    p.sample_types = {{p.strings.Intern("samples"), p.strings.Intern("count")}};
+    p.functions = {{.name = p.strings.Intern(function)}};
+    p.lines = {{.function = 0}};
+    p.locations = {{.line_count = 1}};
+    p.sample_locations = {0};
+    p.samples = {{.location_count = 1}};
+    p.values = {1};
+    NewProfile profile{SeriesLabels(service), time_ns, ""};
+    pprof::Encode(p, &profile.pprof);
+    return profile;
   }
 
-  Status Append(const std::string& service, int64_t time_ns, const std::string& bytes) {
-    return database_->Append({Profile(service, time_ns, bytes)});
+  Status Append(const std::string& service, int64_t time_ns, const std::string& function) {
+    return database_->Append({Profile(service, time_ns, function)});
   }
 
-  // The bytes of what matches, in the order of the visit.
+  // The functions of what matches, in the order of the visit.
   std::vector<std::string> Select(const std::string& query, int64_t from = 0,
                                   int64_t until = INT64_MAX) {
     std::vector<std::string> found;
-    const Status status = database_->Select(*ParseSelector(query), {from, until},
-                                            [&](const Labels&, int64_t, std::string_view bytes) {
-                                              found.emplace_back(bytes);
-                                              return OkStatus();
-                                            });
+    const Status status =
+        database_->Select(*ParseSelector(query), {from, until}, [&](const SelectedPart& part) {
+          const pprof::Profile& p = *part.profile;
+          for (const pprof::Sample& sample : p.samples) {
+            const pprof::Location& leaf = p.locations[p.sample_locations[sample.first_location]];
+            found.emplace_back(p.strings.Get(p.functions[p.lines[leaf.first_line].function].name));
+          }
+          return OkStatus();
+        });
     EXPECT_TRUE(status.ok()) << status;
     return found;
   }
@@ -188,16 +204,15 @@ TEST_F(DatabaseTest, SelectionGoesOnWhileItsDayIsRemoved) {
     ASSERT_TRUE(Append("a", kNow + i, "profile " + std::to_string(i)).ok());
   }
   size_t seen = 0;
-  const Status status =
-      database_->Select(Selector{}, {0, INT64_MAX}, [&](const Labels&, int64_t, std::string_view) {
-        if (++seen == 1) {
-          clock_.Advance(100 * 24 * kHour);
-          EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(PathOfDay(kNow)); }));
-          // A new file of that name is none of its business.
-          EXPECT_TRUE(Append("b", kNow, "new").ok());
-        }
-        return OkStatus();
-      });
+  const Status status = database_->Select(Selector{}, {0, INT64_MAX}, [&](const SelectedPart&) {
+    if (++seen == 1) {
+      clock_.Advance(100 * 24 * kHour);
+      EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(PathOfDay(kNow)); }));
+      // A new file of that name is none of its business.
+      EXPECT_TRUE(Append("b", kNow, "new").ok());
+    }
+    return OkStatus();
+  });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(seen, 100U);
 }
@@ -220,7 +235,7 @@ TEST_F(DatabaseTest, DamageFoundByAQueryIsSetAsideAndTheRestServed) {
   Open();
   ASSERT_TRUE(Append("a", kNow, "today").ok());
   for (int i = 0; i < 2000; ++i) {
-    ASSERT_TRUE(Append("a", kNow - 24 * kHour + i, std::string(200, static_cast<char>(i))).ok());
+    ASSERT_TRUE(Append("a", kNow - 24 * kHour + i, std::string(200, 'a') + std::to_string(i)).ok());
   }
   database_.reset();
   {

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The version of a day's schema (docs/store.md), PRAGMA user_version of its file.
+#pragma once
+
+#include <cstdint>
+
+namespace flamefleet::store {
+
+constexpr int64_t kSchemaVersion = 3;
+
+}  // namespace flamefleet::store
