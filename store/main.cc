@@ -9,8 +9,10 @@
 #include "base/metrics.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "store/check_command.h"
 #include "store/db/database.h"
 #include "store/http/handler.h"
+#include "store/ingest/push.h"
 #include "store/options.h"
 
 namespace flamefleet::store {
@@ -20,14 +22,19 @@ namespace {
 constexpr size_t kHandlerThreads = 16;
 constexpr size_t kMaxConnections = 512;
 
-Status Serve(const StoreOptions& options, int64_t max_bytes) {
+Status Serve(const StoreOptions& options, int64_t max_bytes, int64_t query_memory) {
+  Access access;
+  if (!options.auth_file.empty()) {
+    FF_ASSIGN_OR_RETURN(access, Access::ReadFile(options.auth_file));
+  }
   Metrics metrics;
   FF_ASSIGN_OR_RETURN(const std::unique_ptr<Database> database,
                       Database::Open({.directory = options.data,
                                       .retention_ns = options.retention.count(),
                                       .max_bytes = max_bytes},
                                      &SystemClock(), &metrics));
-  StoreHandler handler(database.get(), &SystemClock(), &metrics);
+  StoreHandler handler(database.get(), &SystemClock(), &metrics,
+                       {.query_memory = static_cast<size_t>(query_memory), .access = access});
   FF_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
                       HttpServer::Create({.listen = options.listen,
                                           .max_body_bytes = PushLimits{}.max_request_bytes,
@@ -38,7 +45,7 @@ Status Serve(const StoreOptions& options, int64_t max_bytes) {
                                          }));
   Log(LogLevel::kInfo, "store is listening",
       {{"address", options.listen}, {"port", server->port()}, {"data", options.data}});
-  if (!IsLoopback(options.listen)) {
+  if (!IsLoopback(options.listen) && access.IsOpen()) {
     Log(LogLevel::kWarn, "anyone who reaches this address can read and write profiles",
         {{"address", options.listen}});
   }
@@ -52,14 +59,21 @@ int Run(int argc, char** argv) {
     std::puts("flamefleet-store " FF_VERSION);
     return 0;
   }
+  if (argc == 3 && std::string_view(argv[1]) == "check") return CheckDirectory(argv[2]);
   StoreOptions options;
-  Flags flags("flamefleet-store --data DIR", "Keeps profiles and answers queries about them.");
-  flags.Text("listen", "ADDRESS", "where to serve HTTP; there is no authentication",
-             &options.listen);
+  Flags flags("flamefleet-store --data DIR | check DIR",
+              "Keeps profiles and answers queries about them; check: is what is on disk whole?");
+  flags.Text("listen", "ADDRESS", "where to serve HTTP", &options.listen);
   flags.Text("data", "DIR", "where the profiles are kept; created if needed", &options.data);
   flags.Duration("retention", "how long a profile is kept", &options.retention);
   flags.Text("max-size", "SIZE", "the oldest days go when all take more: 500Mi, 10Gi",
              &options.max_size);
+  flags.Text("auth-file", "FILE",
+             "who may read and write (docs/store.md); without it everybody who reaches the address",
+             &options.auth_file);
+  flags.Text("query-memory", "SIZE",
+             "what one query may take; a larger one fails; two run at a time",
+             &options.query_memory);
   flags.Text("log-level", "LEVEL", "debug, info, warn or error", &options.log_level);
   Status status = flags.Parse(argc - 1, argv + 1);
   if (status.ok() && flags.help_wanted()) {
@@ -72,6 +86,10 @@ int Run(int argc, char** argv) {
   }
   const Result<int64_t> max_bytes = ParseSize(options.max_size, kMinMaxSize);
   if (status.ok() && !max_bytes.ok()) status = Annotate(max_bytes.status(), "--max-size");
+  const Result<int64_t> query_memory = ParseSize(options.query_memory, kMinQueryMemory);
+  if (status.ok() && !query_memory.ok()) {
+    status = Annotate(query_memory.status(), "--query-memory");
+  }
   const Result<LogLevel> level = ParseLogLevel(options.log_level);
   if (status.ok()) status = level.status();
   if (!status.ok()) {
@@ -80,7 +98,7 @@ int Run(int argc, char** argv) {
   }
   SetLogLevel(*level);
   BlockTerminationSignals();
-  status = Serve(options, *max_bytes);
+  status = Serve(options, *max_bytes, *query_memory);
   if (!status.ok()) {
     Log(LogLevel::kError, "store cannot run", {{"error", status}});
     return 1;

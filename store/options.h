@@ -13,8 +13,10 @@ namespace flamefleet::store {
 struct StoreOptions {
   std::string listen = "127.0.0.1:4040";
   std::string data;
+  std::string auth_file;
   std::chrono::nanoseconds retention = std::chrono::hours(72);
   std::string max_size = "10Gi";
+  std::string query_memory = "256Mi";
   std::string log_level = "info";
 };
 

@@ -59,7 +59,7 @@ void CallTree::Pass(uint32_t node, int64_t value, Side side) {
   Accumulate(value, &functions_[function].total[side]);
 }
 
-void CallTree::Add(const Profile& profile, size_t value_index, Side side) {
+Status CallTree::Add(const Profile& profile, size_t value_index, Side side) {
   const size_t width = profile.sample_types.size();
   FF_CHECK(value_index < width);
   // Per location the functions of its frames, innermost first.
@@ -86,7 +86,13 @@ void CallTree::Add(const Profile& profile, size_t value_index, Side side) {
     }
     Accumulate(value, &nodes_[node].self[side]);
     Accumulate(value, &functions_[nodes_[node].function].self[side]);
+    if (nodes_.size() > kMaxCallTreeNodes) {
+      return ResourceExhaustedError("the call tree has more than " +
+                                    std::to_string(kMaxCallTreeNodes) +
+                                    " nodes; choose a shorter time range or fewer series");
+    }
   }
+  return OkStatus();
 }
 
 CallTree::Pruned CallTree::Prune(size_t max_nodes) {

@@ -6,7 +6,7 @@
 // for everything and has no name. Frames are told apart by name alone, inlined ones are nodes like
 // others.
 //
-// Thread: none of its own; one owner. Bounds: one node per frame of the profiles; Prune limits it.
+// Thread: none of its own; one owner. Bounds: kMaxCallTreeNodes; Prune limits what is left.
 #pragma once
 
 #include <array>
@@ -19,6 +19,8 @@
 #include "base/pprof/profile.h"
 
 namespace flamefleet::pprof {
+
+constexpr size_t kMaxCallTreeNodes = 1 << 20;  // some 100 bytes each
 
 class CallTree {
  public:
@@ -42,8 +44,9 @@ class CallTree {
   };
 
   CallTree();
-  // Adds the stacks of value number `value_index`.
-  void Add(const Profile& profile, size_t value_index, Side side);
+  // Adds the stacks of value number `value_index`. kResourceExhausted: there would be too many
+  // nodes; the tree is lost then.
+  Status Add(const Profile& profile, size_t value_index, Side side);
 
   // Removes all but the `max_nodes` heaviest nodes; what went still counts in the totals above it
   // and of its function.

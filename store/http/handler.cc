@@ -6,6 +6,7 @@
 
 #include "base/gzip.h"
 #include "store/http/push_handler.h"
+#include "store/http/querier_handler.h"
 #include "store/http/query_handler.h"
 #include "store/ui/assets.h"
 
@@ -13,6 +14,9 @@ namespace flamefleet::store {
 namespace {
 
 constexpr char kPushPath[] = "/push.v1.PusherService/Push";
+constexpr char kPush[] = "push";
+constexpr char kIngest[] = "ingest";
+constexpr char kQuerier[] = "querier";
 constexpr char kOther[] = "other";
 constexpr size_t kMinCompressedBytes = 1 << 10;  // a smaller answer fits one packet as it is
 
@@ -20,6 +24,8 @@ constexpr char kRoutes[] = R"(flamefleet-store keeps profiles and answers querie
 A browser that opens this address gets the web UI.
 
   POST /push.v1.PusherService/Push   store profiles (Pyroscope push API)
+  POST /ingest                       the same (older API): pprof, multipart, folded, lines
+  POST /querier.v1.QuerierService/... queries as Grafana's Pyroscope data source sends them
   GET  /pprof                        merge of the selected profiles, for: go tool pprof URL
   GET  /top                          hottest functions; limit=30, format=json
   GET  /flamegraph                   call tree as JSON; max-nodes=16384; to compare with another
@@ -48,7 +54,7 @@ class RequestCounters {
  public:
   explicit RequestCounters(Metrics* metrics) {
     std::vector<std::string> routes = QueryHandler::Routes();
-    routes.insert(routes.end(), {"push", kOther});
+    routes.insert(routes.end(), {kPush, kIngest, kQuerier, kOther});
     for (const std::string& route : routes) {
       for (const char* code : kClasses) {
         counters_.emplace(std::pair(route, code),
@@ -70,7 +76,9 @@ class RequestCounters {
 };
 
 void Compress(const HttpServerRequest& request, HttpServerResponse* response) {
-  if (response->content_type != "application/json" || response->body.size() < kMinCompressedBytes ||
+  const bool compressible = response->content_type.starts_with("application/json") ||
+                            response->content_type == "application/proto";
+  if (!compressible || response->body.size() < kMinCompressedBytes ||
       request.Header("accept-encoding").find("gzip") == std::string::npos) {
     return;
   }
@@ -85,15 +93,19 @@ void Compress(const HttpServerRequest& request, HttpServerResponse* response) {
 
 class StoreHandler::Impl {
  public:
-  Impl(Database* database, const Clock* clock, Metrics* metrics)
-      : metrics_(metrics),
+  Impl(Database* database, const Clock* clock, Metrics* metrics, Options options)
+      : access_(std::move(options.access)),
+        metrics_(metrics),
+        engine_(database, clock, options.query_memory),
         push_(database, clock, metrics),
-        queries_(database, clock),
+        queries_(&engine_),
+        querier_(&engine_),
         counters_(metrics) {}
 
   HttpServerResponse Handle(const HttpServerRequest& request) {
     const std::string route = RouteOf(request.path);
-    HttpServerResponse response = Dispatch(route, request);
+    std::optional<HttpServerResponse> refused = CheckAccess(route, request);
+    HttpServerResponse response = refused ? *std::move(refused) : Dispatch(route, request);
     counters_.Count(route, response.status);
     Compress(request, &response);
     return response;
@@ -101,13 +113,34 @@ class StoreHandler::Impl {
 
  private:
   static std::string RouteOf(const std::string& path) {
-    if (path == kPushPath) return "push";
+    if (path == kPushPath) return kPush;
+    if (path == "/ingest" || path == "/pyroscope/ingest") return kIngest;
+    if (QuerierHandler::IsMine(path)) return kQuerier;
     const std::string query = QueryHandler::RouteOf(path);
     return query.empty() ? kOther : query;
   }
 
+  // Probes are for everybody.
+  std::optional<HttpServerResponse> CheckAccess(const std::string& route,
+                                                const HttpServerRequest& request) const {
+    if (request.path == "/healthz" || request.path == "/readyz") return std::nullopt;
+    const bool writes = route == kPush || route == kIngest;
+    const std::string authorization = request.Header("authorization");
+    if (access_.Allows(authorization, writes ? Access::Role::kWrite : Access::Role::kRead)) {
+      return std::nullopt;
+    }
+    if (!access_.Knows(authorization)) {
+      HttpServerResponse response = Text(401, "this store wants a credential that it knows");
+      response.headers["WWW-Authenticate"] = "Basic realm=\"flamefleet-store\"";
+      return response;
+    }
+    return Text(403, writes ? "this credential may not write" : "this credential may not read");
+  }
+
   HttpServerResponse Dispatch(const std::string& route, const HttpServerRequest& request) {
-    if (route == "push") return push_.Handle(request);
+    if (route == kPush) return push_.Handle(request);
+    if (route == kIngest) return push_.HandleIngest(request);
+    if (route == kQuerier) return querier_.Handle(request);
     if (request.method != "GET") {
       return {.status = 405, .body = "use GET\n", .headers = {{"Allow", "GET"}}};
     }
@@ -124,14 +157,18 @@ class StoreHandler::Impl {
     return Text(404, "nothing is at this path; GET / lists what there is");
   }
 
+  const Access access_;
   Metrics* const metrics_;
+  QueryEngine engine_;
   PushHandler push_;
   QueryHandler queries_;
+  QuerierHandler querier_;
   RequestCounters counters_;
 };
 
-StoreHandler::StoreHandler(Database* database, const Clock* clock, Metrics* metrics)
-    : impl_(std::make_unique<Impl>(database, clock, metrics)) {}
+StoreHandler::StoreHandler(Database* database, const Clock* clock, Metrics* metrics,
+                           Options options)
+    : impl_(std::make_unique<Impl>(database, clock, metrics, std::move(options))) {}
 StoreHandler::~StoreHandler() = default;
 
 HttpServerResponse StoreHandler::Handle(const HttpServerRequest& request) {

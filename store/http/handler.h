@@ -3,7 +3,7 @@
 // it.
 //
 // Thread: any, several at once.
-// Bounds: those of PushHandler and QueryHandler.
+// Bounds: those of PushHandler and QueryEngine.
 // Errors: become a status code and a message; of push as Pyroscope has it, in JSON.
 #pragma once
 
@@ -13,13 +13,20 @@
 #include "base/http/server.h"
 #include "base/metrics.h"
 #include "store/db/database.h"
-#include "store/ingest/push.h"
+#include "store/http/access.h"
+#include "store/query/engine.h"
 
 namespace flamefleet::store {
 
 class StoreHandler {
  public:
-  StoreHandler(Database* database, const Clock* clock, Metrics* metrics);
+  struct Options {
+    size_t query_memory = kDefaultQueryMemory;
+    Access access;
+  };
+  StoreHandler(Database* database, const Clock* clock, Metrics* metrics, Options options);
+  StoreHandler(Database* database, const Clock* clock, Metrics* metrics)
+      : StoreHandler(database, clock, metrics, Options()) {}
   ~StoreHandler();
   StoreHandler(const StoreHandler&) = delete;
   StoreHandler& operator=(const StoreHandler&) = delete;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/http/push_handler.h"
 
-#include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
-#include "base/gzip.h"
+#include "store/http/connect.h"
+#include "store/ingest/ingest.h"
 
 namespace flamefleet::store {
 namespace {
@@ -24,28 +23,9 @@ const char* Name(Refusal refusal) {
   return kRefusalNames[static_cast<size_t>(refusal) - 1];
 }
 
-HttpServerResponse ConnectError(int status, const char* code, const std::string& message) {
-  const nlohmann::json json = {{"code", code}, {"message", message}};
-  return {.status = status,
-          .content_type = "application/json",
-          .body = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
-}
-
 HttpServerResponse RetryLater(HttpServerResponse response, const char* seconds) {
   response.headers["Retry-After"] = seconds;
   return response;
-}
-
-// "application/json; charset=utf-8" is the one parameter that Connect allows.
-std::optional<PushEncoding> EncodingOf(std::string content_type) {
-  std::erase(content_type, ' ');
-  std::transform(content_type.begin(), content_type.end(), content_type.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (content_type == "application/proto") return PushEncoding::kProto;
-  if (content_type == "application/json" || content_type == "application/json;charset=utf-8") {
-    return PushEncoding::kJson;
-  }
-  return std::nullopt;
 }
 
 // Waits for its turn.
@@ -88,19 +68,16 @@ void PushHandler::CountRefused(const char* reason, size_t profiles) {
   refused_.at(reason).Increment(static_cast<double>(profiles));
 }
 
-PushResult PushHandler::Read(const HttpServerRequest& request, PushEncoding encoding) {
+PushResult PushHandler::Read(const HttpServerRequest& request) {
   const ReadSlot slot(reads_);
-  if (request.Header("content-encoding") != "gzip") {
-    return ReadPush(request.body, encoding, limits_, clock_->WallNanos());
-  }
-  const Result<std::string> body = GunzipBounded(request.body, limits_.max_request_bytes);
+  const Result<std::string> body = ReadCall(request, limits_.max_request_bytes);
   if (!body.ok()) {
     const bool too_large = body.status().code() == StatusCode::kResourceExhausted;
-    return {.error = Annotate(body.status(), "request body"),
+    return {.error = body.status(),
             .refusal = too_large ? Refusal::kTooLarge : Refusal::kMalformedRequest,
             .refused = 1};
   }
-  return ReadPush(*body, encoding, limits_, clock_->WallNanos());
+  return ReadPush(*body, EncodingOf(request), limits_, clock_->WallNanos());
 }
 
 std::optional<HttpServerResponse> PushHandler::Store(const std::vector<NewProfile>& profiles) {
@@ -125,32 +102,43 @@ std::optional<HttpServerResponse> PushHandler::Store(const std::vector<NewProfil
   }
 }
 
-HttpServerResponse PushHandler::Handle(const HttpServerRequest& request) {
+HttpServerResponse PushHandler::HandleIngest(const HttpServerRequest& request) {
   if (request.method != "POST") {
-    return {.status = 405, .body = "push takes POST\n", .headers = {{"Allow", "POST"}}};
+    return {.status = 405, .body = "this takes POST\n", .headers = {{"Allow", "POST"}}};
   }
-  const std::optional<PushEncoding> encoding = EncodingOf(request.Header("content-type"));
-  if (!encoding) {
-    return {.status = 415, .headers = {{"Accept-Post", "application/proto, application/json"}}};
+  PushResult push;
+  {
+    const ReadSlot slot(reads_);
+    push = ReadIngest({.name = request.QueryValue("name"),
+                       .from = request.QueryValue("from"),
+                       .spy_name = request.QueryValue("spyName"),
+                       .format = request.QueryValue("format"),
+                       .sample_rate = request.QueryValue("sampleRate"),
+                       .content_type = request.Header("content-type"),
+                       .body = request.body},
+                      limits_, clock_->WallNanos());
   }
-  const std::string version = request.Header("connect-protocol-version");
-  if (!version.empty() && version != "1") {
-    CountRefused(Name(Refusal::kMalformedRequest), 1);
-    return ConnectError(400, "invalid_argument",
-                        "Connect-Protocol-Version must be 1, not '" + version + "'");
+  if (push.refusal != Refusal::kNone) {
+    CountRefused(Name(push.refusal), push.refused);
+    return ConnectError(push.refusal == Refusal::kInvalidLabels ? 400 : 422, "invalid_argument",
+                        ErrorMessage(push.error));
   }
-  const std::string content_encoding = request.Header("content-encoding");
-  if (!content_encoding.empty() && content_encoding != "identity" && content_encoding != "gzip") {
-    CountRefused(Name(Refusal::kMalformedRequest), 1);
-    return ConnectError(501, "unimplemented",
-                        "Content-Encoding '" + content_encoding + "': this store reads gzip");
-  }
+  if (const auto not_stored = Store(push.profiles)) return *not_stored;
+  return {.content_type = ""};
+}
 
-  const PushResult push = Read(request, *encoding);
+HttpServerResponse PushHandler::Handle(const HttpServerRequest& request) {
+  if (std::optional<HttpServerResponse> refused = RefuseCall(request)) {
+    if (!refused->body.empty() && refused->status != 405) {
+      CountRefused(Name(Refusal::kMalformedRequest), 1);
+    }
+    return *std::move(refused);
+  }
+  const PushResult push = Read(request);
   if (push.refusal != Refusal::kNone) CountRefused(Name(push.refusal), push.refused);
   if (const auto not_stored = Store(push.profiles)) return *not_stored;
   if (push.refusal != Refusal::kNone) return RefusalResponse(push);
-  if (*encoding == PushEncoding::kJson) {
+  if (EncodingOf(request) == PushEncoding::kJson) {
     return {.content_type = request.Header("content-type"), .body = "{}"};
   }
   return {.content_type = "application/proto"};

@@ -33,10 +33,12 @@ class PushHandler {
   PushHandler(Database* database, const Clock* clock, Metrics* metrics);
 
   HttpServerResponse Handle(const HttpServerRequest& request);
+  // POST /ingest: 200 stored; 400 a name is wrong, 422 something else; 405, 503, 507 as above.
+  HttpServerResponse HandleIngest(const HttpServerRequest& request);
 
  private:
   // Decompresses and reads the body.
-  PushResult Read(const HttpServerRequest& request, PushEncoding encoding);
+  PushResult Read(const HttpServerRequest& request);
   // Nothing when all is stored, else the answer to the client.
   std::optional<HttpServerResponse> Store(const std::vector<NewProfile>& profiles);
   void CountRefused(const char* reason, size_t profiles);

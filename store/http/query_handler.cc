@@ -2,7 +2,6 @@
 #include "store/http/query_handler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -18,7 +17,6 @@ namespace {
 constexpr char kLabelsPrefix[] = "/labels/";
 constexpr char kValuesSuffix[] = "/values";
 constexpr char kJsonType[] = "application/json";
-constexpr std::chrono::seconds kQueryTurnTimeout{10};
 constexpr size_t kDefaultTopLimit = 30;
 constexpr size_t kMaxTopLimit = 10'000;
 constexpr size_t kDefaultGraphNodes = 16'384;
@@ -79,14 +77,6 @@ Result<bool> WantsJson(const HttpServerRequest& request) {
   return request.Header("accept").find(kJsonType) != std::string::npos;
 }
 
-struct SlotRelease {
-  explicit SlotRelease(QuerySlots& s) : slots(s) {}
-  SlotRelease(const SlotRelease&) = delete;
-  SlotRelease& operator=(const SlotRelease&) = delete;
-  ~SlotRelease() { slots.release(); }
-  QuerySlots& slots;
-};
-
 bool IsLabelValues(const std::string& path) {
   return path.starts_with(kLabelsPrefix) && path.ends_with(kValuesSuffix) &&
          path.size() > std::size(kLabelsPrefix) + std::size(kValuesSuffix) - 2;
@@ -113,10 +103,8 @@ std::string QueryHandler::RouteOf(const std::string& path) {
 
 HttpServerResponse QueryHandler::Handle(const std::string& route,
                                         const HttpServerRequest& request) {
-  if (!slots_.try_acquire_for(kQueryTurnTimeout)) {
-    return QueryError(UnavailableError("too many queries run; try again"));
-  }
-  const SlotRelease release{slots_};
+  const QueryTurn turn(engine_);
+  if (!turn.status().ok()) return QueryError(turn.status());
   Result<HttpServerResponse> response = Answer(route, request);
   return response.ok() ? *std::move(response) : QueryError(response.status());
 }
@@ -137,14 +125,14 @@ Result<QueryHandler::What> QueryHandler::WhatOf(const HttpServerRequest& request
                                                 const std::string& prefix) const {
   What what;
   FF_ASSIGN_OR_RETURN(what.selector, ParseSelector(request.QueryValue(prefix + "query")));
-  FF_ASSIGN_OR_RETURN(what.range,
-                      ParseTimeRange(request.QueryValue(prefix + "from"),
-                                     request.QueryValue(prefix + "until"), clock_->WallNanos()));
+  FF_ASSIGN_OR_RETURN(what.range, ParseTimeRange(request.QueryValue(prefix + "from"),
+                                                 request.QueryValue(prefix + "until"),
+                                                 engine_->clock().WallNanos()));
   return what;
 }
 
-Result<MergedProfile> QueryHandler::Merge(const What& what) {
-  return MergeProfiles(database_, *clock_, what.selector, what.range, QueryLimits{});
+Result<MergedProfile> QueryHandler::Merge(const What& what, const MergedProfile* held) const {
+  return engine_->Merge(what.selector, what.range, held);
 }
 
 Result<HttpServerResponse> QueryHandler::Pprof(const HttpServerRequest& request) {
@@ -183,7 +171,7 @@ Result<HttpServerResponse> QueryHandler::FlameGraph(const HttpServerRequest& req
     FF_ASSIGN_OR_RETURN(std::string json, FlameGraphAsJson(main, nullptr, max_nodes));
     return Json(std::move(json));
   }
-  const Result<MergedProfile> other = Merge(baseline);
+  const Result<MergedProfile> other = Merge(baseline, &merged);
   if (!other.ok()) return Annotate(other.status(), "baseline");
   const FlameGraphSide side{*other, baseline.range};
   FF_ASSIGN_OR_RETURN(std::string json, FlameGraphAsJson(main, &side, max_nodes));
@@ -199,8 +187,9 @@ Result<HttpServerResponse> QueryHandler::TimelineOf(const HttpServerRequest& req
       step_seconds != 0 ? static_cast<int64_t>(step_seconds) * kNanosPerSecond
                         : std::max(kMinDefaultStepNs, (what.range.until_ns - what.range.from_ns) /
                                                           kDefaultTimelinePoints);
-  FF_ASSIGN_OR_RETURN(const Timeline timeline, SelectTimeline(database_, what.selector, what.range,
-                                                              step_ns, request.QueryValue("by")));
+  FF_ASSIGN_OR_RETURN(const Timeline timeline,
+                      SelectTimeline(engine_->database(), what.selector, what.range, step_ns,
+                                     request.QueryValue("by")));
   return Json(TimelineAsJson(timeline, what.range, limit));
 }
 
@@ -208,28 +197,30 @@ Result<HttpServerResponse> QueryHandler::TimelineOf(const HttpServerRequest& req
 Result<QueryHandler::What> QueryHandler::WhatOrAll(const HttpServerRequest& request) const {
   if (!request.QueryValue("query").empty()) return WhatOf(request);
   What all;
-  FF_ASSIGN_OR_RETURN(all.range, ParseTimeRange(request.QueryValue("from"),
-                                                request.QueryValue("until"), clock_->WallNanos()));
+  FF_ASSIGN_OR_RETURN(all.range,
+                      ParseTimeRange(request.QueryValue("from"), request.QueryValue("until"),
+                                     engine_->clock().WallNanos()));
   return all;
 }
 
 Result<HttpServerResponse> QueryHandler::Types(const HttpServerRequest& request) {
   FF_ASSIGN_OR_RETURN(const What what, WhatOrAll(request));
-  FF_ASSIGN_OR_RETURN(std::string json, TypesAsJson(database_, what.selector, what.range));
+  FF_ASSIGN_OR_RETURN(std::string json,
+                      TypesAsJson(engine_->database(), what.selector, what.range));
   return Json(std::move(json));
 }
 
 Result<HttpServerResponse> QueryHandler::Series(const HttpServerRequest& request) {
   FF_ASSIGN_OR_RETURN(const What what, WhatOrAll(request));
   FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                      database_->SelectSeries(what.selector, what.range));
+                      engine_->database()->SelectSeries(what.selector, what.range));
   return Json(nlohmann::json({{"series", series}}).dump() + "\n");
 }
 
 Result<HttpServerResponse> QueryHandler::LabelList(const HttpServerRequest& request) {
   FF_ASSIGN_OR_RETURN(const What what, WhatOrAll(request));
   FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                      database_->SelectSeries(what.selector, what.range));
+                      engine_->database()->SelectSeries(what.selector, what.range));
   std::set<std::string> found;
   if (!IsLabelValues(request.path)) {
     for (const Labels& labels : series) {

@@ -2,28 +2,22 @@
 // QueryHandler: what reads profiles; handler.cc lists the routes for users.
 //
 // Thread: any, several at once.
-// Bounds: QueryLimits per query, kMaxConcurrentQueries at a time; the others wait their turn.
+// Bounds: those of QueryEngine.
 // Errors: become a status code and a line of text.
 #pragma once
 
-#include <semaphore>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/http/server.h"
 #include "base/status.h"
-#include "store/db/database.h"
-#include "store/query/query.h"
+#include "store/query/engine.h"
 
 namespace flamefleet::store {
 
-constexpr ptrdiff_t kMaxConcurrentQueries = 2;  // each may take QueryLimits::max_merge_bytes
-using QuerySlots = std::counting_semaphore<kMaxConcurrentQueries>;
-
 class QueryHandler {
  public:
-  QueryHandler(Database* database, const Clock* clock) : database_(database), clock_(clock) {}
+  explicit QueryHandler(QueryEngine* engine) : engine_(engine) {}
   QueryHandler(const QueryHandler&) = delete;
   QueryHandler& operator=(const QueryHandler&) = delete;
 
@@ -47,11 +41,9 @@ class QueryHandler {
 
   Result<What> WhatOf(const HttpServerRequest& request, const std::string& prefix = "") const;
   Result<What> WhatOrAll(const HttpServerRequest& request) const;
-  Result<MergedProfile> Merge(const What& what);
+  Result<MergedProfile> Merge(const What& what, const MergedProfile* held = nullptr) const;
 
-  Database* const database_;
-  const Clock* const clock_;
-  QuerySlots slots_{kMaxConcurrentQueries};
+  QueryEngine* const engine_;
 };
 
 }  // namespace flamefleet::store

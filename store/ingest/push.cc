@@ -171,6 +171,11 @@ Status Parse(std::string_view body, PushEncoding encoding, pyroscope::PushReques
 
 }  // namespace
 
+PushResult ReadPushRequest(pyroscope::PushRequest* request, const PushLimits& limits,
+                           int64_t now_ns) {
+  return PushReader(limits, now_ns).Read(request);
+}
+
 PushResult ReadPush(std::string_view body, PushEncoding encoding, const PushLimits& limits,
                     int64_t now_ns) {
   PushResult refused{.refused = 1};
@@ -191,7 +196,7 @@ PushResult ReadPush(std::string_view body, PushEncoding encoding, const PushLimi
     refused.error = InvalidArgumentError("no profiles received");
     return refused;
   }
-  return PushReader(limits, now_ns).Read(&request);
+  return ReadPushRequest(&request, limits, now_ns);
 }
 
 }  // namespace flamefleet::store

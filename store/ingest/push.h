@@ -18,6 +18,10 @@
 #include "base/status.h"
 #include "store/db/day.h"
 
+namespace flamefleet::pyroscope {
+class PushRequest;
+}
+
 namespace flamefleet::store {
 
 enum class PushEncoding { kProto, kJson };
@@ -53,5 +57,8 @@ struct PushResult {
 // `body` is decompressed already.
 PushResult ReadPush(std::string_view body, PushEncoding encoding, const PushLimits& limits,
                     int64_t now_ns);
+// The same of a request that is parsed already; takes its profiles.
+PushResult ReadPushRequest(pyroscope::PushRequest* request, const PushLimits& limits,
+                           int64_t now_ns);
 
 }  // namespace flamefleet::store

@@ -47,7 +47,7 @@ Result<std::string> FlameGraphAsJson(const FlameGraphSide& main, const FlameGrap
   const size_t index = pprof::DefaultSampleType(profile);
   const std::string type = FullType(main.merged, index);
   CallTree tree;
-  tree.Add(profile, index, CallTree::kMain);
+  FF_RETURN_IF_ERROR(tree.Add(profile, index, CallTree::kMain));
   nlohmann::json json = SideAsJson(main, index);
   if (baseline != nullptr) {
     const size_t baseline_index = pprof::DefaultSampleType(baseline->merged.profile);
@@ -55,7 +55,7 @@ Result<std::string> FlameGraphAsJson(const FlameGraphSide& main, const FlameGrap
       return FailedPreconditionError("cannot compare " + type + " with " + other +
                                      "; name one type in both queries");
     }
-    tree.Add(baseline->merged.profile, baseline_index, CallTree::kBaseline);
+    FF_RETURN_IF_ERROR(tree.Add(baseline->merged.profile, baseline_index, CallTree::kBaseline));
     json["baseline"] = SideAsJson(*baseline, baseline_index);
   }
   const CallTree::Pruned pruned = tree.Prune(max_nodes);

@@ -55,6 +55,12 @@ Reply PushService(uint16_t port, const std::string& service) {
   return Push(port, PushBody(SeriesLabels(service), {CpuProfileAt(SystemClock().WallNanos())}));
 }
 
+// By flamefleet-store itself, which is not running.
+void ExpectWhole(const std::string& directory) {
+  const CommandResult check = RunCommand({FF_STORE_BINARY, "check", directory});
+  EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
 // Every acknowledged profile is listed, and what is listed can be read and merged, whole.
 void ExpectAllThere(uint16_t port, const std::set<std::string>& acknowledged) {
   const nlohmann::json values =
@@ -94,10 +100,54 @@ TEST(Durability, NothingAcknowledgedIsLostByKill9UnderLoad) {
     EXPECT_TRUE(WaitUntil([&] { return ledger.Size() >= kill_at; }));
     store.Kill();
     dead = true;
+    ExpectWhole(dir.path());
   }
   ASSERT_TRUE(store.Start());
   ExpectAllThere(store.port(), ledger.services());
   EXPECT_EQ(store.Stop(), 0);
+}
+
+double PackedProfiles(uint16_t port) {
+  const std::string text = Get(port, "/metrics").body;
+  const std::string name = "\nflamefleet_store_profiles_packed_total ";
+  const size_t at = text.find(name);
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size()));
+}
+
+TEST(Durability, NothingIsLostByKill9WhileProfilesArePacked) {
+  constexpr int kKills = 10;
+  constexpr int kServices = 3;  // of each round
+  constexpr int kProfiles = 100;
+  TempDir dir;
+  StoreProcess store(dir.path());
+  std::mt19937 random(7);
+  // Of hours that are over: packed as soon as the store starts.
+  const int64_t begin_ns = SystemClock().WallNanos() - 3 * 3600 * kNanosPerSecond;
+  int64_t stored = 0;
+  for (int round = 0; round <= kKills; ++round) {
+    ASSERT_TRUE(store.Start()) << "round " << round;
+    if (round > 0) {
+      const auto packed = static_cast<double>(1 + random() % 150);  // in the midst of it, or after
+      EXPECT_TRUE(WaitUntil([&] { return PackedProfiles(store.port()) >= packed; }));
+      store.Kill();
+      ExpectWhole(dir.path());
+      ASSERT_TRUE(store.Start()) << "round " << round;
+      const nlohmann::json top = nlohmann::json::parse(
+          Get(store.port(), "/top", {{"format", "json"}, {"from", "now-5h"}}).body, nullptr, false);
+      ASSERT_TRUE(top.is_object());
+      EXPECT_EQ(top.at("profiles"), stored);
+      EXPECT_EQ(top.at("total"), kProfileTotal * stored);
+    }
+    for (int service = 0; service < kServices; ++service) {
+      std::vector<std::string> profiles;
+      for (int i = 0; i < kProfiles; ++i)
+        profiles.push_back(CpuProfileAt(begin_ns + i * kNanosPerSecond));
+      const std::string name = "r" + std::to_string(round) + "s" + std::to_string(service);
+      ASSERT_EQ(Push(store.port(), PushBody(SeriesLabels(name), profiles)).status, 200);
+      stored += kProfiles;
+    }
+    store.Kill();
+  }
 }
 
 // A small file system of memory, as long as it lives.

@@ -33,7 +33,7 @@ std::map<std::string, int64_t> Stacks(const CallTree& tree, CallTree::Side side)
 
 TEST(CallTree, HasTheStacksOfTheProfile) {
   CallTree tree;
-  tree.Add(DecodeOrDie(ReadProfileFile("hand_cpu2.pb.gz")), 0, kMain);
+  EXPECT_TRUE(tree.Add(DecodeOrDie(ReadProfileFile("hand_cpu2.pb.gz")), 0, kMain).ok());
   EXPECT_EQ(Stacks(tree, kMain), (std::map<std::string, int64_t>{
                                      {"main.main;main.work", 1},
                                      {"main.main;main.work;main.leafA", 3},
@@ -48,7 +48,7 @@ TEST(CallTree, FunctionsAreThoseOfTheTopTable) {
     const Profile profile = DecodeOrDie(ReadProfileFile(known.file));
     if (profile.samples.empty()) continue;
     CallTree tree;
-    tree.Add(profile, 0, kMain);
+    EXPECT_TRUE(tree.Add(profile, 0, kMain).ok());
     std::map<std::string, std::pair<int64_t, int64_t>> functions;
     for (const CallTree::Function& f : tree.functions()) {
       if (!f.name.empty()) functions[f.name] = {f.self[kMain], f.total[kMain]};
@@ -62,8 +62,8 @@ TEST(CallTree, FunctionsAreThoseOfTheTopTable) {
 TEST(CallTree, SidesDoNotMix) {
   CallTree tree;
   const Profile profile = DecodeOrDie(ReadProfileFile("hand_cpu2.pb.gz"));
-  tree.Add(profile, 0, kMain);
-  tree.Add(profile, 1, kBaseline);
+  EXPECT_TRUE(tree.Add(profile, 0, kMain).ok());
+  EXPECT_TRUE(tree.Add(profile, 1, kBaseline).ok());
   EXPECT_EQ(Stacks(tree, kMain).at("main.main;main.work;main.leafA"), 3);
   EXPECT_EQ(Stacks(tree, kBaseline).at("main.main;main.work;main.leafA"), 30'000'000);
 }
@@ -71,9 +71,9 @@ TEST(CallTree, SidesDoNotMix) {
 TEST(CallTree, PruneKeepsTheHeaviestAndSaysWhatWent) {
   const Profile profile = DecodeOrDie(ReadProfileFile("real_cpu.pb.gz"));
   CallTree whole;
-  whole.Add(profile, 0, kMain);
+  EXPECT_TRUE(whole.Add(profile, 0, kMain).ok());
   CallTree tree;
-  tree.Add(profile, 0, kMain);
+  EXPECT_TRUE(tree.Add(profile, 0, kMain).ok());
   const CallTree::Pruned pruned = tree.Prune(10);
   ASSERT_EQ(tree.nodes().size(), 10U);
   EXPECT_EQ(pruned.nodes, whole.nodes().size() - 10);
@@ -90,7 +90,7 @@ TEST(CallTree, PruneKeepsTheHeaviestAndSaysWhatWent) {
 
 TEST(CallTree, ValuesBelowZeroPruneNoParentOfAKeptNode) {
   CallTree tree;
-  tree.Add(DecodeOrDie(ReadProfileFile("hand_negative.pb.gz")), 0, kMain);
+  EXPECT_TRUE(tree.Add(DecodeOrDie(ReadProfileFile("hand_negative.pb.gz")), 0, kMain).ok());
   for (size_t left = tree.nodes().size() - 1; left > 0; --left) {
     tree.Prune(left);
     for (uint32_t i = 1; i < tree.nodes().size(); ++i)

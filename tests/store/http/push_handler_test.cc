@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <google/protobuf/util/json_util.h>
+
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/gzip.h"
@@ -142,6 +144,31 @@ TEST_F(PushHandlerTest, GoodSeriesBesideABadOneAreStored) {
   request.MergeFrom(bad);
   EXPECT_EQ(Push(port(), request.SerializeAsString()).status, 400);
   EXPECT_THAT(Get(port(), "/top").body, HasSubstr("60.00ms"));
+}
+
+TEST_F(PushHandlerTest, IngestStoresAndIsAnsweredWithAnEmpty200) {
+  for (const char* path : {"/ingest", "/pyroscope/ingest"}) {
+    const Reply reply =
+        Send(port(), "POST", path + std::string("?name=shop%7Bpod%3Da%7D&format=pprof"),
+             {{"Content-Type", "application/octet-stream"}},
+             CpuProfileAt(kNow - static_cast<int64_t>(std::strlen(path))));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.body, "");
+  }
+  const Reply top = Get(port(), "/top", {{"query", "{service_name=\"shop\",pod=\"a\"}"}});
+  EXPECT_THAT(top.body, HasSubstr("profiles  2 of 1 series"));
+}
+
+TEST_F(PushHandlerTest, IngestRefusesNamesWith400AndTheRestWith422) {
+  const auto ingest = [&](const std::string& query, const std::string& body) {
+    return Send(port(), "POST", "/ingest" + query, {}, body);
+  };
+  ExpectError(ingest("", "main 1"), 400, "invalid_argument", "want SERVICE");
+  ExpectError(ingest("?name=a%20b", "main 1"), 400, "invalid_argument", "want SERVICE");
+  ExpectError(ingest("?name=shop", "main"), 422, "invalid_argument", "line 1");
+  ExpectError(ingest("?name=shop&format=pprof", "main"), 422, "invalid_argument", "pprof");
+  ExpectError(ingest("?name=shop&format=pprof", CpuProfileAt(1)), 422, "invalid_argument", "older");
+  EXPECT_EQ(Get(port(), "/ingest", {{"name", "shop"}}).status, 405);
 }
 
 }  // namespace

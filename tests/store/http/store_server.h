@@ -9,6 +9,7 @@
 #include "base/http/server.h"
 #include "store/db/database.h"
 #include "store/http/handler.h"
+#include "store/ingest/push.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/store/store_client.h"
 #include "tests/support/temp_dir.h"

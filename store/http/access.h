@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Access: who may read and who may write, by the Authorization header. The file has a credential
+// per line, "#" begins a comment:
+//
+//   read  basic  NAME:PASSWORD
+//   write bearer TOKEN
+//   all   bearer TOKEN
+//
+// Thread: any. Bounds: kMaxCredentials. Errors: kInvalidArgument with the number of the line; what
+// a line says is in no message.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace flamefleet::store {
+
+constexpr size_t kMaxCredentials = 1000;
+
+class Access {
+ public:
+  enum class Role { kRead, kWrite };
+
+  // Everybody may do everything.
+  Access() = default;
+  static Result<Access> Parse(std::string_view text);
+  static Result<Access> ReadFile(const std::string& path);
+
+  bool IsOpen() const { return credentials_.empty(); }
+  // Known: 401 when not, with the same answer for what exists and what does not.
+  bool Knows(const std::string& authorization) const;
+  bool Allows(const std::string& authorization, Role role) const;
+
+ private:
+  struct Credential {
+    bool may_read = false;
+    bool may_write = false;
+    std::string digest;  // of the header that proves it
+  };
+  const Credential* Find(const std::string& authorization) const;
+
+  std::vector<Credential> credentials_;
+};
+
+}  // namespace flamefleet::store
