@@ -7,6 +7,7 @@
 
 #include "agent/parse/serve.h"
 #include "agent/stack/unwind_request.h"
+#include "agent/symbol/line_request.h"
 #include "agent/symbol/perf_map.h"
 #include "agent/symbol/symbol_request.h"
 
@@ -17,6 +18,7 @@ int main(int argc, char**) {
     return 2;
   }
   return ServeParser(STDIN_FILENO, {{ParseKind::kSymbols, AnswerSymbols},
+                                    {ParseKind::kLines, AnswerLines},
                                     {ParseKind::kPerfMap, AnswerPerfMap},
                                     {ParseKind::kUnwindInfo, AnswerUnwindInfo},
                                     {ParseKind::kUnwindTable, AnswerUnwindTable}});

@@ -19,8 +19,8 @@
 namespace flamefleet::agent {
 namespace {
 
-int64_t DeadlineNanos() {
-  return SystemClock().MonotonicNanos() + std::chrono::nanoseconds(kParseTimeout).count();
+int64_t DeadlineNanos(std::chrono::nanoseconds timeout) {
+  return SystemClock().MonotonicNanos() + timeout.count();
 }
 
 }  // namespace
@@ -53,13 +53,14 @@ void ParserProcess::Rest() {
 }
 
 Result<std::string> ParserProcess::Run(ParseKind kind, std::span<const int> files,
-                                       std::string_view arguments) {
+                                       std::string_view arguments,
+                                       std::chrono::nanoseconds timeout) {
   FF_CHECK(arguments.size() <= kMaxParseArgumentBytes);
   const MutexLock lock(&mutex_);
   FF_RETURN_IF_ERROR(Start());
   ++counts_.requests;
   is_idle_ = false;
-  Result<std::string> answer = Exchange(kind, files, arguments);
+  Result<std::string> answer = Exchange(kind, files, arguments, DeadlineNanos(timeout));
   if (answer.ok()) return answer;
   const StatusCode code = answer.status().code();
   if (code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded) {
@@ -67,15 +68,14 @@ Result<std::string> ParserProcess::Run(ParseKind kind, std::span<const int> file
     ++counts_.deaths;
     if (code == StatusCode::kUnavailable)
       return DataLossError("parse: the parser died of the file");
-    return DeadlineExceededError("parse: no answer in 30 s");
+    return DeadlineExceededError("parse: no answer in time");
   }
   ++counts_.refused;
   return answer;
 }
 
 Result<std::string> ParserProcess::Exchange(ParseKind kind, std::span<const int> files,
-                                            std::string_view arguments) {
-  const int64_t deadline_ns = DeadlineNanos();
+                                            std::string_view arguments, int64_t deadline_ns) {
   const ParseRequestHeader request{.kind = static_cast<uint32_t>(kind),
                                    .size = static_cast<uint32_t>(arguments.size())};
   const int socket = socket_.get();
@@ -139,7 +139,7 @@ Status ParserProcess::Spawn() {
   }
   ++counts_.starts;
   std::byte ready{};
-  if (!ReceiveAll(socket_.get(), std::span(&ready, 1), nullptr, DeadlineNanos()).ok())
+  if (!ReceiveAll(socket_.get(), std::span(&ready, 1), nullptr, DeadlineNanos(kParseTimeout)).ok())
     return UnavailableError("start " + program_ + ": it ended before it was ready");
   return OkStatus();
 }

@@ -7,7 +7,8 @@
 // replaced when it dies or is late, and ends when it was idle (Rest).
 //
 // Thread: any; requests wait for each other. Units: see request.h.
-// Bounds: one child, one request at a time, kParseTimeout of wall time each.
+// Bounds: one child, one request at a time, kParseTimeout of wall time each, or what
+// the caller gives.
 // Errors: Run: the parser's own error for a file that it does not like; kDataLoss when it died of
 // the file; kDeadlineExceeded; kUnavailable when no child can be started (tried again after
 // kRestartPause). Only the last one says nothing about the file.
@@ -49,7 +50,8 @@ class ParserProcess {
   ParserProcess(const ParserProcess&) = delete;
   ParserProcess& operator=(const ParserProcess&) = delete;
 
-  Result<std::string> Run(ParseKind kind, std::span<const int> files, std::string_view arguments);
+  Result<std::string> Run(ParseKind kind, std::span<const int> files, std::string_view arguments,
+                          std::chrono::nanoseconds timeout = kParseTimeout);
 
   // Ends the child when there was no request since the last call: call once per window.
   void Rest();
@@ -62,7 +64,7 @@ class ParserProcess {
   Status Spawn() FF_REQUIRES(mutex_);
   void Stop() FF_REQUIRES(mutex_);
   Result<std::string> Exchange(ParseKind kind, std::span<const int> files,
-                               std::string_view arguments) FF_REQUIRES(mutex_);
+                               std::string_view arguments, int64_t deadline_ns) FF_REQUIRES(mutex_);
 
   const std::string program_;
   mutable Mutex mutex_;

@@ -15,6 +15,7 @@ enum class ParseKind : uint32_t {
   kPerfMap = 2,      // agent/symbol/perf_map.h
   kUnwindInfo = 3,   // agent/stack/unwind_request.h
   kUnwindTable = 4,  // likewise
+  kLines = 5,        // agent/symbol/line_request.h
 };
 
 constexpr size_t kMaxParseFiles = 3;

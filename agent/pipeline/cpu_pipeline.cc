@@ -130,6 +130,8 @@ class CpuPipeline::Impl {
     }
   }
 
+  void SetLines(bool wanted) { lines_wanted_ = wanted; }
+
   uint64_t samples_seen() const { return samples_seen_; }
   int64_t last_drain_ns() const { return last_drain_ns_; }
 
@@ -198,8 +200,11 @@ class CpuPipeline::Impl {
     for (;;) {
       std::optional<Batch> batch = full_.Pop(stop, kForEver);
       if (batch) {
+        finisher_.SetLines(lines_wanted_);
         finisher_.Finish(*batch);
         metrics_.SetSymbolBytes(finisher_.SymbolBytes());
+        metrics_.UpdateLines(finisher_.line_counts());
+        metrics_.UpdateParser(parser_->counts());
         Recycle(std::move(batch->window));
       } else if (stop.stop_requested()) {
         return;
@@ -232,6 +237,7 @@ class CpuPipeline::Impl {
 
   std::atomic<uint64_t> samples_seen_ = 0;
   std::atomic<int64_t> last_drain_ns_ = 0;
+  std::atomic<bool> lines_wanted_ = true;
 
   std::jthread symbolize_thread_;
   std::jthread sample_thread_;  // last: stops first
@@ -261,6 +267,10 @@ Status CpuPipeline::SetFrequency(uint32_t frequency_hz) {
 
 std::string CpuPipeline::Silence() const {
   return impl_->Silence();
+}
+
+void CpuPipeline::SetLines(bool wanted) {
+  impl_->SetLines(wanted);
 }
 
 void CpuPipeline::Stop() {

@@ -17,6 +17,7 @@ void Finisher::Finish(const Batch& batch) {
   for (uint32_t i = 0; i < window.stacks().size(); ++i)
     stacks_of_series_[window.stacks()[i].series].push_back(i);
 
+  builder_.Prepare(window);
   for (size_t i = 0; i < batch.series.size(); ++i) {
     const std::vector<uint32_t>& stacks = stacks_of_series_[i];
     if (stacks.empty()) continue;

@@ -26,8 +26,11 @@ class Finisher {
            CpuPipeline::Sink sink);
 
   void Finish(const Batch& batch);
+  // Whether inlined functions and lines are looked up.
+  void SetLines(bool wanted) { symbolizer_.SetLines(wanted); }
 
   size_t SymbolBytes() const { return symbolizer_.Bytes(); }
+  const LineCounts& line_counts() const { return symbolizer_.line_counts(); }
 
  private:
   Symbolizer symbolizer_;

@@ -23,10 +23,20 @@ CounterMetric NotPrepared(Metrics* metrics, const std::string& reason) {
                           {{"reason", reason}});
 }
 
+CounterMetric NotParsed(Metrics* metrics, const std::string& reason) {
+  return metrics->Counter("flamefleet_agent_parser_failures_total",
+                          "Requests that the parsing child did not fulfil: the file is not of the "
+                          "form or over a bound, or the child died of it.",
+                          {{"reason", reason}});
+}
+
 // By enum ff_stop.
 constexpr std::array<const char*, FF_STOPS> kStackEnds = {
     "no_user_stack", "complete",  "depth_limit", "fault",    "no_registers",
     "bad_rule",      "not_ready", "no_mapping",  "no_table", "no_rule"};
+
+constexpr std::array<const char*, kLineOutcomes> kLineResults = {
+    "found", "none", "late", "too_slow", "too_large", "split_dwarf", "damaged", "parser_died"};
 
 }  // namespace
 
@@ -64,6 +74,12 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                          "Kernel memory of the unwind tables; counts in the container's limit.")),
       unwind_processes_(metrics->Gauge("flamefleet_agent_unwind_processes",
                                        "Processes that are unwound by tables.")),
+      parser_requests_(metrics->Counter("flamefleet_agent_parser_requests_total",
+                                        "Files, or parts, that the parsing child was asked for.")),
+      parser_refused_(NotParsed(metrics, "refused")),
+      parser_deaths_(NotParsed(metrics, "parser_died")),
+      parser_starts_(metrics->Counter("flamefleet_agent_parser_starts_total",
+                                      "Parsing children started: at need, and after a death.")),
       drain_errors_(metrics->Counter("flamefleet_agent_drain_errors_total",
                                      "Reads of the kernel's ring that failed.")),
       map_bytes_(metrics->Gauge("flamefleet_agent_bpf_map_bytes",
@@ -76,11 +92,30 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                                               "User stacks of CPU samples, by how they ended.",
                                               {{"end", end}}));
   }
+  for (const char* const result : kLineResults) {
+    lines_.emplace_back(metrics->Counter(
+        "flamefleet_agent_source_lookups_total",
+        "Addresses looked up in DWARF for inlined functions and lines, by result; all but found "
+        "have the name of their symbol alone.",
+        {{"result", result}}));
+  }
 }
 
 void PipelineMetrics::Follower::Follow(uint64_t total) {
   if (total > last_) metric_.Increment(static_cast<double>(total - last_));
   last_ = total;
+}
+
+void PipelineMetrics::UpdateLines(const LineCounts& lines) {
+  for (size_t i = 0; i < lines_.size(); ++i)
+    lines_[i].Follow(lines[i]);
+}
+
+void PipelineMetrics::UpdateParser(const ParserCounts& parser) {
+  parser_requests_.Follow(parser.requests);
+  parser_refused_.Follow(parser.refused);
+  parser_deaths_.Follow(parser.deaths);
+  parser_starts_.Follow(parser.starts);
 }
 
 void PipelineMetrics::Update(const SampleCounters& kernel, const Collector& collector,

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "agent/parse/parser_process.h"
 #include "agent/pipeline/collector.h"
 #include "agent/sample/sampler.h"
 #include "agent/stack/unwinder.h"
+#include "agent/symbol/file_lines.h"
 #include "base/metrics.h"
 
 namespace flamefleet::agent {
@@ -22,6 +24,9 @@ class PipelineMetrics {
 
   void Update(const SampleCounters& kernel, const Collector& collector,
               const UnwinderCounts& unwinder);
+  void UpdateLines(const LineCounts& lines);
+  // From ff-symbolize: it may wait for the parser.
+  void UpdateParser(const ParserCounts& parser);
   void SetMapBytes(uint64_t bytes) { map_bytes_.Set(static_cast<double>(bytes)); }
   void SetSymbolBytes(uint64_t bytes) { symbol_bytes_.Set(static_cast<double>(bytes)); }
   void CountDrainError() { drain_errors_.Increment(); }
@@ -52,6 +57,7 @@ class PipelineMetrics {
   Follower unreadable_processes_;
   Follower unopened_files_;
   std::vector<Follower> stack_ends_;  // by enum ff_stop
+  std::vector<Follower> lines_;       // by LineOutcome
   Follower unwind_tables_built_;
   Follower unwind_files_absent_;
   Follower unwind_files_damaged_;
@@ -63,6 +69,10 @@ class PipelineMetrics {
   Follower unwind_failed_;
   GaugeMetric unwind_table_bytes_;
   GaugeMetric unwind_processes_;
+  Follower parser_requests_;
+  Follower parser_refused_;
+  Follower parser_deaths_;
+  Follower parser_starts_;
   CounterMetric drain_errors_;
   GaugeMetric map_bytes_;
   GaugeMetric symbol_bytes_;

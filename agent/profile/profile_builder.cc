@@ -21,6 +21,22 @@ std::string_view BaseName(std::string_view path) {
 
 }  // namespace
 
+void ProfileBuilder::Prepare(const Window& window) {
+  frame_places_.clear();
+  for (const Window::Stack& stack : window.stacks()) {
+    if (stack.image == kNoImage) continue;
+    const ProcessImage* const image = window.images[stack.image].get();
+    const StackSample sample = window.At(stack);
+    for (size_t i = 0; image != nullptr && i < sample.user_frames.size(); ++i) {
+      const uint64_t pc = sample.user_frames[i] - (i > 0 ? 1 : 0);
+      if (!frame_places_.try_emplace({stack.image, pc}, 0).second) continue;
+      if (const ImageMapping* const mapping = image->Find(pc))
+        symbolizer_->WantLines(*image, *mapping, pc);
+    }
+  }
+  symbolizer_->ResolveLines();
+}
+
 void ProfileBuilder::Build(const Window& window, std::span<const uint32_t> stacks,
                            pprof::Profile* profile) {
   profile_ = profile;
@@ -32,6 +48,7 @@ void ProfileBuilder::Build(const Window& window, std::span<const uint32_t> stack
   place_numbers_.clear();
   function_numbers_.clear();
   places_.clear();
+  place_lines_.clear();
   rows_.clear();
   sample_places_.clear();
 
@@ -70,40 +87,57 @@ void ProfileBuilder::AddStack(const Window& window, const Window::Stack& stack) 
 uint32_t ProfileBuilder::PlaceOf(const Window& window, uint32_t image_number, uint64_t pc) {
   const auto [found, is_new] = frame_places_.try_emplace({image_number, pc}, 0);
   if (!is_new) return found->second;
+  static const SymbolName kUnknown{.name = "[unknown]", .system_name = ""};
   Place place{.address = pc};
-  uint32_t number = 0;
+  Symbolizer::Frame frame{.name = &kUnknown};
+  std::span<const Symbolizer::Frame> frames(&frame, 1);
   if (image_number == kKernelImage) {
     place.mapping = KernelMapping();
-    number = AddPlace(place, symbolizer_->KernelName(pc));
+    frame.name = &symbolizer_->KernelName(pc);
   } else {
     const ProcessImage* const image =
         image_number == kNoImage ? nullptr : window.images[image_number].get();
     const ImageMapping* const mapping = image == nullptr ? nullptr : image->Find(pc);
-    if (mapping == nullptr) {
-      number = AddPlace(place, {.name = "[unknown]", .system_name = ""});
-    } else {
+    if (mapping != nullptr) {
       place.mapping = UserMapping(*image, *mapping);
       place.address = pc - mapping->start + profile_->mappings[place.mapping].memory_start;
-      number = AddPlace(place, symbolizer_->UserName(*image, *mapping, pc));
+      frames = symbolizer_->UserFrames(*image, *mapping, pc);
     }
   }
-  found->second = number;
-  return number;
+  found->second = AddPlace(place, frames);
+  return found->second;
 }
 
-uint32_t ProfileBuilder::AddPlace(const Place& place, const SymbolName& name) {
-  const std::pair key(profile_->strings.Intern(name.name),
-                      profile_->strings.Intern(name.system_name));
-  const auto [function, is_new_function] =
-      function_numbers_.try_emplace(key, static_cast<uint32_t>(profile_->functions.size()));
-  if (is_new_function)
-    profile_->functions.push_back({.name = key.first, .system_name = key.second});
+uint32_t ProfileBuilder::FunctionOf(const Symbolizer::Frame& frame) {
+  const std::tuple key(profile_->strings.Intern(frame.name->name),
+                       profile_->strings.Intern(frame.name->system_name),
+                       profile_->strings.Intern(frame.file));
   const auto [found, is_new] =
-      place_numbers_.try_emplace(std::tuple(place.mapping, place.address, function->second),
-                                 static_cast<uint32_t>(places_.size()));
+      function_numbers_.try_emplace(key, static_cast<uint32_t>(profile_->functions.size()));
   if (is_new) {
-    places_.push_back(place);
-    places_.back().function = function->second;
+    profile_->functions.push_back(
+        {.name = std::get<0>(key), .system_name = std::get<1>(key), .file_name = std::get<2>(key)});
+  }
+  return found->second;
+}
+
+uint32_t ProfileBuilder::AddPlace(const Place& place, std::span<const Symbolizer::Frame> frames) {
+  // One address of one mapping has several names only where code is made at run time, and that has
+  // no inlined functions: the innermost one tells places apart.
+  const auto [found, is_new] =
+      place_numbers_.try_emplace(std::tuple(place.mapping, place.address, FunctionOf(frames[0])),
+                                 static_cast<uint32_t>(places_.size()));
+  if (!is_new) return found->second;
+  places_.push_back(place);
+  places_.back().first_line = static_cast<uint32_t>(place_lines_.size());
+  places_.back().line_count = static_cast<uint32_t>(frames.size());
+  for (const Symbolizer::Frame& frame : frames) {
+    place_lines_.push_back({.function = FunctionOf(frame), .line = frame.line});
+    if (place.mapping == pprof::kNone) continue;
+    pprof::Mapping& mapping = profile_->mappings[place.mapping];
+    mapping.has_file_names |= !frame.file.empty();
+    mapping.has_line_numbers |= frame.line != 0;
+    mapping.has_inline_frames |= frames.size() > 1;
   }
   return found->second;
 }
@@ -121,12 +155,13 @@ uint32_t ProfileBuilder::UserMapping(const ProcessImage& image, const ImageMappi
     return found->second;
   }
   const std::string name = mapping.path.empty() ? "[anonymous]" : ToUtf8(mapping.path);
-  profile_->mappings.push_back({.memory_start = mapping.start,
-                                .memory_limit = mapping.end,
-                                .file_offset = mapping.offset,
-                                .file_name = profile_->strings.Intern(name),
-                                .build_id = profile_->strings.Intern(symbolizer_->BuildId(image, mapping)),
-                                .has_functions = true});
+  profile_->mappings.push_back(
+      {.memory_start = mapping.start,
+       .memory_limit = mapping.end,
+       .file_offset = mapping.offset,
+       .file_name = profile_->strings.Intern(name),
+       .build_id = profile_->strings.Intern(symbolizer_->BuildId(image, mapping)),
+       .has_functions = true});
   mapping_ranks_.push_back(BaseName(mapping.path) == image.executable ? 0 : 1);
   return found->second;
 }
@@ -169,7 +204,7 @@ void ProfileBuilder::OrderLocations() {
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [this](uint32_t number) {
     const Place& place = places_[number];
-    return std::tuple(place.mapping, place.address, place.function);
+    return std::tuple(place.mapping, place.address, place_lines_[place.first_line].function);
   });
   std::vector<uint32_t> new_number(order.size());
   for (const uint32_t number : order) {
@@ -178,8 +213,9 @@ void ProfileBuilder::OrderLocations() {
     profile_->locations.push_back({.address = place.address,
                                    .mapping = place.mapping,
                                    .first_line = static_cast<uint32_t>(profile_->lines.size()),
-                                   .line_count = 1});
-    profile_->lines.push_back({.function = place.function});
+                                   .line_count = place.line_count});
+    const auto lines = std::span(place_lines_).subspan(place.first_line, place.line_count);
+    profile_->lines.insert(profile_->lines.end(), lines.begin(), lines.end());
   }
   for (uint32_t& place : sample_places_)
     place = new_number[place];

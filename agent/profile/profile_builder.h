@@ -30,6 +30,10 @@ class ProfileBuilder {
  public:
   explicit ProfileBuilder(Symbolizer* symbolizer) : symbolizer_(symbolizer) {}
 
+  // Looks up the source lines of all stacks of `window`, so that Build knows them; see
+  // Symbolizer::ResolveLines.
+  void Prepare(const Window& window);
+
   // Fills `profile` (cleared first) with the stacks of `window` whose numbers are in `stacks`.
   void Build(const Window& window, std::span<const uint32_t> stacks, pprof::Profile* profile);
 
@@ -40,7 +44,8 @@ class ProfileBuilder {
   struct Place {
     uint32_t mapping = pprof::kNone;
     uint64_t address = 0;
-    uint32_t function = 0;
+    uint32_t first_line = 0;  // in place_lines_; the innermost of inlined functions
+    uint32_t line_count = 0;
   };
   struct FrameKey {
     uint32_t image;  // kKernelImage for kernel frames
@@ -60,7 +65,8 @@ class ProfileBuilder {
 
   void AddStack(const Window& window, const Window::Stack& stack);
   uint32_t PlaceOf(const Window& window, uint32_t image, uint64_t pc);
-  uint32_t AddPlace(const Place& place, const SymbolName& name);
+  uint32_t AddPlace(const Place& place, std::span<const Symbolizer::Frame> frames);
+  uint32_t FunctionOf(const Symbolizer::Frame& frame);
   uint32_t UserMapping(const ProcessImage& image, const ImageMapping& mapping);
   uint32_t KernelMapping();
   void OrderMappings();
@@ -76,8 +82,10 @@ class ProfileBuilder {
   uint32_t kernel_mapping_ = pprof::kNone;
   std::unordered_map<FrameKey, uint32_t, FrameKeyHash> frame_places_;
   std::map<std::tuple<uint32_t, uint64_t, uint32_t>, uint32_t> place_numbers_;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> function_numbers_;  // by name and system name
+  // By name, system name and file.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> function_numbers_;
   std::vector<Place> places_;
+  std::vector<pprof::Line> place_lines_;
   std::vector<SampleRow> rows_;
   std::vector<uint32_t> sample_places_;  // innermost first; after OrderLocations: location numbers
 };

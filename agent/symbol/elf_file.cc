@@ -24,16 +24,6 @@ Status CheckHeader(const Elf64_Ehdr& header) {
   return OkStatus();
 }
 
-std::string ToHex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    text += kDigits[static_cast<uint8_t>(c) >> 4];
-    text += kDigits[static_cast<uint8_t>(c) & 15];
-  }
-  return text;
-}
-
 size_t PaddedTo4(uint64_t size) {
   return static_cast<size_t>((size + 3) & ~uint64_t{3});
 }
@@ -78,6 +68,14 @@ std::optional<ElfFile::Section>* SlotOf(std::string_view name, ElfFile* file) {
   if (name == ".go.module") return &file->go_module;
   if (name == ".gnu_debugdata") return &file->gnu_debugdata;
   if (name == ".gnu_debuglink") return &file->gnu_debuglink;
+  if (name == ".gnu_debugaltlink") return &file->gnu_debugaltlink;
+  // By DwarfSection.
+  constexpr std::array<std::string_view, kDwarfSectionCount> kDwarfNames = {
+      ".debug_info",   ".debug_abbrev",   ".debug_line",        ".debug_str", ".debug_line_str",
+      ".debug_ranges", ".debug_rnglists", ".debug_str_offsets", ".debug_addr"};
+  const auto found = std::ranges::find(kDwarfNames, name);
+  if (found != kDwarfNames.end())
+    return &file->dwarf[static_cast<size_t>(found - kDwarfNames.begin())];
   return nullptr;
 }
 
@@ -105,9 +103,12 @@ Status ReadSections(const ByteSource& source, const Elf64_Ehdr& header, ElfFile*
         section.sh_type == SHT_PROGBITS || section.sh_type == SHT_X86_64_UNWIND;
     if (!has_content || section.sh_name >= names.size()) continue;
     const std::string_view name = names.c_str() + section.sh_name;
-    if (name == ".debug_info") file->has_dwarf = true;
-    if (std::optional<ElfFile::Section>* const slot = SlotOf(name, file))
-      *slot = {.offset = section.sh_offset, .size = section.sh_size, .address = section.sh_addr};
+    if (std::optional<ElfFile::Section>* const slot = SlotOf(name, file)) {
+      *slot = {.offset = section.sh_offset,
+               .size = section.sh_size,
+               .address = section.sh_addr,
+               .compressed = (section.sh_flags & SHF_COMPRESSED) != 0};
+    }
   }
   std::ranges::sort(file->code, {}, &ElfFile::AddressRange::start);
   return OkStatus();
@@ -124,6 +125,16 @@ std::optional<uint64_t> ElfFile::BiasOfMapping(uint64_t start, uint64_t size,
       return (start - offset) - (segment.address - segment.offset);
   }
   return std::nullopt;
+}
+
+std::string ToHex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text += kDigits[static_cast<uint8_t>(c) >> 4];
+    text += kDigits[static_cast<uint8_t>(c) & 15];
+  }
+  return text;
 }
 
 std::string BuildIdOfNotes(std::string_view notes) {

@@ -9,6 +9,7 @@
 // it says. Source: man 5 elf
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,20 @@ constexpr size_t kMaxSectionNamesBytes = 64 << 10;
 constexpr size_t kMaxElfNoteBytes = 64 << 10;
 constexpr size_t kMaxBuildIdBytes = 64;  // GNU uses 20
 
+// What of DWARF naming and lines are in; dwarf_sections.h reads them.
+enum class DwarfSection : size_t {
+  kInfo,
+  kAbbrev,
+  kLine,
+  kStr,
+  kLineStr,
+  kRanges,
+  kRnglists,
+  kStrOffsets,
+  kAddr,
+};
+constexpr size_t kDwarfSectionCount = 9;
+
 struct ElfFile {
   struct Segment {  // PT_LOAD
     uint64_t offset = 0;
@@ -38,6 +53,7 @@ struct ElfFile {
     uint64_t offset = 0;
     uint64_t size = 0;
     uint64_t address = 0;
+    bool compressed = false;
   };
   struct AddressRange {
     uint64_t start = 0;
@@ -54,15 +70,17 @@ struct ElfFile {
   std::vector<AddressRange> code;  // executable sections, in the order of addresses
   std::optional<SymbolSection> symtab;
   std::optional<SymbolSection> dynsym;
-  std::optional<Section> text;           // .text
-  std::optional<Section> eh_frame;       // call frame information
-  std::optional<Section> eh_frame_hdr;   // where its functions begin
-  std::optional<Section> go_pclntab;     // Go's own table of functions
-  std::optional<Section> go_module;      // .go.module: what the runtime knows of the program
-  std::optional<Section> gnu_debugdata;  // a symbol table in xz
-  std::optional<Section> gnu_debuglink;  // name and checksum of a file with the symbols
-  bool has_dwarf = false;                // .debug_info
-  std::string build_id;                  // hexadecimal; "" when there is none
+  std::optional<Section> text;              // .text
+  std::optional<Section> eh_frame;          // call frame information
+  std::optional<Section> eh_frame_hdr;      // where its functions begin
+  std::optional<Section> go_pclntab;        // Go's own table of functions
+  std::optional<Section> go_module;         // .go.module: what the runtime knows of the program
+  std::optional<Section> gnu_debugdata;     // a symbol table in xz
+  std::optional<Section> gnu_debuglink;     // name and checksum of a file with the symbols
+  std::optional<Section> gnu_debugaltlink;  // name and build ID of what dwz moved to a common file
+  std::array<std::optional<Section>, kDwarfSectionCount> dwarf;
+  bool has_dwarf() const { return dwarf[static_cast<size_t>(DwarfSection::kInfo)].has_value(); }
+  std::string build_id;  // hexadecimal; "" when there is none
 
   // Where `size` bytes from `offset` on are mapped at `start` to be executed: the address of an
   // instruction in the process minus its address in the file.
@@ -73,6 +91,9 @@ Result<ElfFile> ReadElfFile(const ByteSource& source);
 inline Result<ElfFile> ReadElfFile(int fd) {
   return ReadElfFile(ByteSource(fd));
 }
+
+// As build IDs are written.
+std::string ToHex(std::string_view bytes);
 
 // The GNU build ID in a run of ELF notes, in hexadecimal; "" when there is none.
 std::string BuildIdOfNotes(std::string_view notes);

@@ -9,11 +9,15 @@
 namespace flamefleet::agent {
 
 SymbolFile::SymbolFile(std::shared_ptr<const MappedFile> file)
-    : SymbolFile({std::move(file)}, {}, std::make_shared<const SymbolTable>()) {}
+    : SymbolFile({std::move(file)}, {}, std::make_shared<const SymbolTable>(), nullptr) {}
 
 SymbolFile::SymbolFile(std::vector<std::shared_ptr<const MappedFile>> files, ProgramSymbols symbols,
-                       std::shared_ptr<const SymbolTable> table)
-    : files_(std::move(files)), symbols_(std::move(symbols)), table_(std::move(table)) {}
+                       std::shared_ptr<const SymbolTable> table,
+                       std::shared_ptr<const MappedFile> alternate)
+    : files_(std::move(files)),
+      symbols_(std::move(symbols)),
+      table_(std::move(table)),
+      alternate_(std::move(alternate)) {}
 
 SymbolFile::Place SymbolFile::Find(uint64_t file_offset) {
   Place place{.function_offset = file_offset};
@@ -37,7 +41,8 @@ const SymbolName* SymbolFile::NameOf(uint32_t number) {
     const Result<std::string> text = table_->ReadName(fds, number);
     if (text.ok()) {
       name.system_name = ToUtf8(*text);
-      name.name = Demangle(name.system_name);
+      // Without the version that static symbols of libraries end in.
+      name.name = Demangle(name.system_name.substr(0, name.system_name.find("@@")));
     }
     constexpr size_t kNodeBytes = 128;  // about what the map and two strings cost
     name_bytes_ += kNodeBytes + name.name.capacity() + name.system_name.capacity();
@@ -46,9 +51,29 @@ const SymbolName* SymbolFile::NameOf(uint32_t number) {
   return found->second.name.empty() ? nullptr : &found->second;
 }
 
+void SymbolFile::WantLines(uint64_t file_offset) {
+  if (!symbols_.dwarf_file || *symbols_.dwarf_file >= files_.size()) return;
+  if (const std::optional<uint64_t> address = symbols_.AddressOfOffset(file_offset))
+    lines_.Want(*address);
+}
+
+void SymbolFile::ResolveLines(ParserProcess* parser, std::chrono::nanoseconds budget,
+                              LineCounts* counts) {
+  if (budget.count() <= 0) return lines_.GiveUpWanted(counts);
+  std::vector<int> fds = {files_[*symbols_.dwarf_file]->fd.get()};
+  if (alternate_) fds.push_back(alternate_->fd.get());
+  lines_.Resolve(parser, fds, budget, counts);
+}
+
+std::span<const FileLines::Frame> SymbolFile::LinesOf(uint64_t file_offset) const {
+  const std::optional<uint64_t> address = symbols_.AddressOfOffset(file_offset);
+  return address ? lines_.Find(*address) : std::span<const FileLines::Frame>();
+}
+
 size_t SymbolFile::Bytes() const {
   constexpr size_t kOwnBytes = 512;
-  return kOwnBytes + name_bytes_ + table_->Bytes() / static_cast<size_t>(table_.use_count());
+  return kOwnBytes + name_bytes_ + lines_.Bytes() +
+         table_->Bytes() / static_cast<size_t>(table_.use_count());
 }
 
 }  // namespace flamefleet::agent

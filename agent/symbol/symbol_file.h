@@ -15,14 +15,11 @@
 #include <vector>
 
 #include "agent/host/mapped_file.h"
+#include "agent/symbol/file_lines.h"
+#include "agent/symbol/symbol_name.h"
 #include "agent/symbol/symbol_request.h"
 
 namespace flamefleet::agent {
-
-struct SymbolName {
-  std::string name;         // demangled; UTF-8
-  std::string system_name;  // as in the file; UTF-8
-};
 
 class SymbolFile {
  public:
@@ -34,10 +31,19 @@ class SymbolFile {
   // A file of which nothing is known.
   explicit SymbolFile(std::shared_ptr<const MappedFile> file);
   // `files` are those that the parser was given, in this order; of `symbols` the table is empty.
+  // `alternate`: the file of symbols.alternate; may be null.
   SymbolFile(std::vector<std::shared_ptr<const MappedFile>> files, ProgramSymbols symbols,
-             std::shared_ptr<const SymbolTable> table);
+             std::shared_ptr<const SymbolTable> table, std::shared_ptr<const MappedFile> alternate);
 
   Place Find(uint64_t file_offset);
+
+  // Asks for inlined functions and lines of the place with the next ResolveLines.
+  void WantLines(uint64_t file_offset);
+  bool wants_lines() const { return lines_.has_wanted(); }
+  // Without a `budget` what is wanted goes out without them.
+  void ResolveLines(ParserProcess* parser, std::chrono::nanoseconds budget, LineCounts* counts);
+  // As FileLines::Find.
+  std::span<const FileLines::Frame> LinesOf(uint64_t file_offset) const;
 
   bool is_program() const { return !symbols_.segments.empty(); }
   const std::string& build_id() const { return symbols_.build_id; }
@@ -50,6 +56,8 @@ class SymbolFile {
   std::vector<std::shared_ptr<const MappedFile>> files_;
   ProgramSymbols symbols_;
   std::shared_ptr<const SymbolTable> table_;
+  std::shared_ptr<const MappedFile> alternate_;
+  FileLines lines_;
   std::unordered_map<uint32_t, SymbolName> names_;  // an unreadable one is empty
   size_t name_bytes_ = 0;
 };

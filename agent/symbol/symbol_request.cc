@@ -13,6 +13,8 @@ namespace flamefleet::agent {
 namespace {
 
 constexpr uint64_t kMaxChecksummedBytes = 1 << 30;  // a second of CPU time
+constexpr uint32_t kNoFile = UINT32_MAX;
+constexpr size_t kMaxLinkPathBytes = 4095;  // PATH_MAX
 
 // As .gnu_debuglink has it: a name, its end, padding to 4, a CRC-32 of the whole file.
 struct DebugLink {
@@ -64,7 +66,22 @@ bool IsFileName(std::string_view name) {
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 
+bool IsBuildId(std::string_view text) {
+  return text.size() <= 2 * kMaxBuildIdBytes &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace
+
+AlternateLink ReadAlternateLink(const ByteSource& source, const ElfFile& elf) {
+  constexpr size_t kMaxBytes = kMaxLinkPathBytes + 1 + kMaxBuildIdBytes;
+  if (!elf.gnu_debugaltlink || elf.gnu_debugaltlink->size > kMaxBytes) return {};
+  std::string bytes(elf.gnu_debugaltlink->size, '\0');
+  if (!source.ReadInto(bytes, elf.gnu_debugaltlink->offset).ok()) return {};
+  const size_t end = bytes.find('\0');
+  if (end == std::string::npos) return {};
+  return {.path = bytes.substr(0, end), .build_id = ToHex(bytes.substr(end + 1))};
+}
 
 Result<std::string> AnswerSymbols(std::span<const int> files, std::string_view) {
   if (files.empty() || files.size() > 2)
@@ -74,6 +91,8 @@ Result<std::string> AnswerSymbols(std::span<const int> files, std::string_view) 
   const DebugLink link = ReadDebugLink(source, elf);
   SymbolReader reader;
   bool complete = elf.symtab.has_value();
+  uint32_t dwarf_file = elf.has_dwarf() ? 0 : kNoFile;
+  AlternateLink alternate = ReadAlternateLink(source, elf);
   // A part that is damaged or too large leaves its names out: others may have them.
   if (elf.symtab) reader.AddSymbols(source, 0, elf, *elf.symtab).IgnoreError();
   if (files.size() == 2) {
@@ -83,6 +102,10 @@ Result<std::string> AnswerSymbols(std::span<const int> files, std::string_view) 
     if (!debug.symtab) return NotFoundError("read debug file: it has no symbols");
     FF_RETURN_IF_ERROR(reader.AddSymbols(debug_source, 1, elf, *debug.symtab));
     complete = true;
+    if (dwarf_file == kNoFile && debug.has_dwarf()) {
+      dwarf_file = 1;
+      alternate = ReadAlternateLink(debug_source, debug);
+    }
   }
   if (elf.go_pclntab && !complete) reader.AddGoFunctions(source, 0, elf).IgnoreError();
   if (elf.gnu_debugdata && !complete) reader.AddDebugData(source, elf).IgnoreError();
@@ -99,6 +122,9 @@ Result<std::string> AnswerSymbols(std::span<const int> files, std::string_view) 
   writer.Text(elf.build_id);
   writer.Text(IsFileName(link.name) ? link.name : "");
   writer.Fixed(static_cast<uint8_t>(complete));
+  writer.Fixed(dwarf_file);
+  writer.Text(alternate.path);
+  writer.Text(alternate.build_id);
   reader.Build(elf).Encode(&writer);
   return writer.Take();
 }
@@ -125,9 +151,14 @@ Result<ProgramSymbols> DecodeSymbols(std::string_view encoded) {
   symbols.build_id = reader.Text();
   symbols.debug_link = reader.Text();
   symbols.has_symtab = reader.Fixed<uint8_t>() != 0;
+  const auto dwarf_file = reader.Fixed<uint32_t>();
+  if (dwarf_file < kMaxParseFiles) symbols.dwarf_file = dwarf_file;
+  symbols.alternate.path = reader.Text();
+  symbols.alternate.build_id = reader.Text();
   FF_ASSIGN_OR_RETURN(symbols.table, SymbolTable::Decode(&reader));
-  const bool is_hex = symbols.build_id.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!reader.Finished() || !is_hex || symbols.build_id.size() > 2 * kMaxBuildIdBytes ||
+  if (!reader.Finished() || !IsBuildId(symbols.build_id) ||
+      !IsBuildId(symbols.alternate.build_id) || symbols.alternate.path.size() > kMaxLinkPathBytes ||
+      symbols.alternate.path.find('\0') != std::string::npos ||
       (!symbols.debug_link.empty() && !IsFileName(symbols.debug_link)))
     return InvalidArgumentError("decode symbols: not what the parser writes");
   return symbols;

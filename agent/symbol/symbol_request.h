@@ -24,6 +24,12 @@ namespace flamefleet::agent {
 
 constexpr size_t kMaxDebugLinkBytes = 255;  // NAME_MAX
 
+// What dwz moved out of a debug file, since others share it.
+struct AlternateLink {
+  std::string path;      // as in .gnu_debugaltlink; "" when there is none
+  std::string build_id;  // hexadecimal
+};
+
 struct ProgramSymbols {
   struct Segment {  // PT_LOAD
     uint64_t offset = 0;
@@ -36,13 +42,18 @@ struct ProgramSymbols {
   std::vector<Segment> segments;
   std::string build_id;     // hexadecimal; "" when there is none
   std::string debug_link;   // name of a file that has the symbols; a name without '/', or ""
-  bool has_symtab = false;  // the table is complete: no debug file is needed
+  bool has_symtab = false;  // the table is complete: no debug file is needed for names
+  std::optional<uint32_t> dwarf_file;  // which of the files has DWARF
+  AlternateLink alternate;             // of that file
   SymbolTable table;
 };
 
 // In the child. Files: the program and, optionally, its debug file, which must have the program's
 // build ID or, without one, the checksum of its .gnu_debuglink.
 Result<std::string> AnswerSymbols(std::span<const int> files, std::string_view arguments);
+
+// Empty when there is none, or a damaged one.
+AlternateLink ReadAlternateLink(const ByteSource& source, const ElfFile& elf);
 
 // In the agent. `encoded` gets what was answered, for comparing.
 Result<ProgramSymbols> RequestSymbols(ParserProcess* parser, std::span<const int> files,

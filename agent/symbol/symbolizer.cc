@@ -66,10 +66,31 @@ Result<Symbolizer::Parsed> Symbolizer::Parse(Files files) {
   return parsed;
 }
 
-std::unique_ptr<SymbolFile> Symbolizer::Make(Parsed parsed) {
+std::unique_ptr<SymbolFile> Symbolizer::Make(const ProcessImage& image, Parsed parsed) {
   std::shared_ptr<const SymbolTable> table = Share(std::move(parsed.symbols.table), parsed.encoded);
+  std::shared_ptr<const MappedFile> alternate = FindAlternate(image, parsed.symbols.alternate);
   return std::make_unique<SymbolFile>(std::move(parsed.files), std::move(parsed.symbols),
-                                      std::move(table));
+                                      std::move(table), std::move(alternate));
+}
+
+const std::shared_ptr<const RootDirectory>& Symbolizer::HostRoot() {
+  if (!host_root_) host_root_ = RootDirectory::Open(proc_root_, 1);
+  return host_root_;
+}
+
+std::shared_ptr<const MappedFile> Symbolizer::FindAlternate(const ProcessImage& image,
+                                                            const AlternateLink& link) {
+  if (link.build_id.empty()) return nullptr;
+  // The parser checks the build ID; here only what is there.
+  for (const std::string& path : {DebugFileOfBuildId(link.build_id), link.path}) {
+    if (!path.starts_with('/')) continue;
+    for (const std::shared_ptr<const RootDirectory>& root : {image.root, HostRoot()}) {
+      if (!root) continue;
+      Result<MappedFile> file = root->OpenFile(path);
+      if (file.ok()) return std::make_shared<const MappedFile>(*std::move(file));
+    }
+  }
+  return nullptr;
 }
 
 Symbolizer::Files Symbolizer::FindDebugFiles(const ProcessImage& image, const std::string& path,
@@ -85,8 +106,7 @@ Symbolizer::Files Symbolizer::FindDebugFiles(const ProcessImage& image, const st
   add(image.root, by_build_id);
   for (const std::string& name : DebugFilesOfLink(path, symbols.debug_link))
     add(image.root, name);
-  if (!host_root_) host_root_ = RootDirectory::Open(proc_root_, 1);
-  add(host_root_, by_build_id);
+  add(HostRoot(), by_build_id);
   return files;
 }
 
@@ -103,14 +123,15 @@ std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const st
     count_failure();
     return std::make_unique<SymbolFile>(file);
   }
-  if (program->symbols.has_symtab) return Make(*std::move(program));
+  const bool has_lines = program->symbols.dwarf_file || !lines_wanted_;
+  if (program->symbols.has_symtab && has_lines) return Make(image, *std::move(program));
   for (const std::shared_ptr<const MappedFile>& debug :
        FindDebugFiles(image, path, program->symbols)) {
     Result<Parsed> both = Parse({file, debug});
-    if (both.ok()) return Make(*std::move(both));
+    if (both.ok()) return Make(image, *std::move(both));
     count_failure();
   }
-  return Make(*std::move(program));
+  return Make(image, *std::move(program));
 }
 
 SymbolFile* Symbolizer::FileOf(const ProcessImage& image, const ImageMapping& mapping) {
@@ -185,6 +206,45 @@ const SymbolName& Symbolizer::UserName(const ProcessImage& image, const ImageMap
   char suffix[32];
   std::snprintf(suffix, sizeof(suffix), "+0x%lx", offset);
   return Unnamed(ToUtf8(BaseName(mapping.path)) + suffix);
+}
+
+std::span<const Symbolizer::Frame> Symbolizer::UserFrames(const ProcessImage& image,
+                                                          const ImageMapping& mapping,
+                                                          uint64_t address) {
+  static const SymbolName kUnknown{.name = "[unknown]", .system_name = ""};
+  frames_.clear();
+  const uint64_t offset = address - mapping.start + mapping.offset;
+  SymbolFile* const file = FileOf(image, mapping);
+  if (file != nullptr && lines_wanted_) {
+    for (const FileLines::Frame& frame : file->LinesOf(offset)) {
+      const SymbolName* const name = frame.function == nullptr ? &kUnknown : frame.function;
+      frames_.push_back({.name = name, .file = frame.file, .line = frame.line});
+    }
+  }
+  // The outermost one is called as its symbol is, with and without lines.
+  if (frames_.empty()) frames_.emplace_back();
+  const bool has_name = frames_.back().name != nullptr && frames_.back().name != &kUnknown;
+  if (!has_name || file->Find(offset).name != nullptr)
+    frames_.back().name = &UserName(image, mapping, address);
+  return frames_;
+}
+
+void Symbolizer::WantLines(const ProcessImage& image, const ImageMapping& mapping,
+                           uint64_t address) {
+  if (!lines_wanted_) return;
+  if (SymbolFile* const file = FileOf(image, mapping))
+    file->WantLines(address - mapping.start + mapping.offset);
+}
+
+void Symbolizer::ResolveLines() {
+  std::chrono::nanoseconds left = kMaxLineTime;
+  for (const auto& [id, cached] : files_) {
+    if (!cached.file || !cached.file->wants_lines()) continue;
+    const int64_t start_ns = SystemClock().MonotonicNanos();
+    cached.file->ResolveLines(
+        parser_.get(), std::min<std::chrono::nanoseconds>(left, kMaxLineTimeOfFile), &line_counts_);
+    left -= std::chrono::nanoseconds(SystemClock().MonotonicNanos() - start_ns);
+  }
 }
 
 void Symbolizer::RefreshKernel() {

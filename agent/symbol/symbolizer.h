@@ -13,10 +13,12 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -32,6 +34,8 @@ namespace flamefleet::agent {
 
 constexpr size_t kMaxSymbolFiles = 1024;
 constexpr int64_t kMaxFailingNanos = 5'000'000'000;
+constexpr std::chrono::milliseconds kMaxLineTime{1000};       // of a window
+constexpr std::chrono::milliseconds kMaxLineTimeOfFile{500};  // of that
 constexpr size_t kMaxPerfMapBytes = 16 << 20;  // of all processes; those not read for longest go
 
 class Symbolizer {
@@ -44,6 +48,23 @@ class Symbolizer {
   const SymbolName& UserName(const ProcessImage& image, const ImageMapping& mapping,
                              uint64_t address);
   const SymbolName& KernelName(uint64_t address);
+
+  // The function at an address and those that are inlined there, the innermost first; at least one.
+  // Valid as UserName's.
+  struct Frame {
+    const SymbolName* name = nullptr;
+    std::string_view file;  // of the source; "": unknown
+    uint32_t line = 0;      // 0: unknown
+  };
+  std::span<const Frame> UserFrames(const ProcessImage& image, const ImageMapping& mapping,
+                                    uint64_t address);
+  // UserFrames knows inlined functions and lines of what was wanted when ResolveLines was called
+  // last, and of all before. It takes kMaxLineTime and, when a file makes it late, kLineGrace; what
+  // it has no time for has the name of its symbol alone.
+  void WantLines(const ProcessImage& image, const ImageMapping& mapping, uint64_t address);
+  void ResolveLines();
+  void SetLines(bool wanted) { lines_wanted_ = wanted; }
+  const LineCounts& line_counts() const { return line_counts_; }
 
   std::string BuildId(const ProcessImage& image, const ImageMapping& mapping);
   const std::string& KernelBuildId();
@@ -80,12 +101,16 @@ class Symbolizer {
     std::string encoded;
   };
 
+  // Of symbols.alternate; null when it is nowhere.
+  std::shared_ptr<const MappedFile> FindAlternate(const ProcessImage& image,
+                                                  const AlternateLink& link);
+  const std::shared_ptr<const RootDirectory>& HostRoot();
   SymbolFile* FileOf(const ProcessImage& image, const ImageMapping& mapping);
   // Null when the file cannot be parsed now, for a reason that is not the file's.
   std::unique_ptr<SymbolFile> Open(const ProcessImage& image, const std::string& path,
                                    const std::shared_ptr<const MappedFile>& file);
   Result<Parsed> Parse(Files files);
-  std::unique_ptr<SymbolFile> Make(Parsed parsed);
+  std::unique_ptr<SymbolFile> Make(const ProcessImage& image, Parsed parsed);
   // Those that exist; only the parser can tell which belongs to the program.
   Files FindDebugFiles(const ProcessImage& image, const std::string& path,
                        const ProgramSymbols& symbols);
@@ -114,6 +139,9 @@ class Symbolizer {
   bool kernel_read_ = false;
   uint64_t window_ = 1;
   uint64_t unnamed_ = 0;
+  bool lines_wanted_ = true;
+  LineCounts line_counts_{};
+  std::vector<Frame> frames_;
   SymbolName last_;
 };
 

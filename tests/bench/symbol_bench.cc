@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What naming costs, for each program: its table (the parsing child included, which runs already),
-// a name asked for the first time, and a name that is known.
+// a name asked for the first time, and a name that is known; of one with DWARF also what a window's
+// time for source lines is enough for.
 #include <unistd.h>
 
 #include <chrono>
@@ -48,6 +49,19 @@ void Measure(Symbolizer* symbolizer, const ProcessImage& image, const std::strin
   const double later = run(kAddresses) / kAddresses;
   std::printf("%-50s table %8.1f ms, a name first %6.2f us, later %6.3f us\n", path.c_str(),
               table / 1000, first, later);
+  const auto count = [symbolizer](LineOutcome outcome) {
+    return symbolizer->line_counts()[static_cast<size_t>(outcome)];
+  };
+  const uint64_t found = count(LineOutcome::kFound);
+  const uint64_t late = count(LineOutcome::kLate);
+  for (const uint64_t offset : offsets)
+    symbolizer->WantLines(image, mapping, offset);
+  const auto start = std::chrono::steady_clock::now();
+  symbolizer->ResolveLines();
+  const double time = Micros(std::chrono::steady_clock::now() - start);
+  std::printf("%50s lines of %zu addresses %8.1f ms, late %zu\n", "",
+              static_cast<size_t>(count(LineOutcome::kFound) - found), time / 1000,
+              static_cast<size_t>(count(LineOutcome::kLate) - late));
 }
 
 }  // namespace
