@@ -90,6 +90,12 @@ class HourPacker {
     std::vector<int64_t> profile_ids;  // of each profile of the pack
   };
 
+  // The series, and the first and the last nanosecond of the hour, as ?1 to ?3.
+  void BindHour(SqliteStatement* statement) const {
+    statement->BindInt(1, what_.series);
+    statement->BindInt(2, what_.hour * kNanosPerHour);
+    statement->BindInt(3, (what_.hour + 1) * kNanosPerHour - 1);
+  }
   Status LoadNewestSymbols();
   // True when more are left.
   Result<bool> ReadOriginals();
@@ -130,9 +136,7 @@ Result<bool> HourPacker::ReadOriginals() {
       connection_->Prepare("SELECT id, time_ns, pprof, digest FROM profile JOIN original ON "
                            "profile_id = id WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 "
                            "AND pack_id IS NULL ORDER BY time_ns"));
-  rows.BindInt(1, what_.series);
-  rows.BindInt(2, what_.hour * kNanosPerHour);
-  rows.BindInt(3, (what_.hour + 1) * kNanosPerHour - 1);
+  BindHour(&rows);
   pprof::Profile profile;
   for (int64_t i = 0;; ++i) {
     FF_ASSIGN_OR_RETURN(const bool row, rows.Step());
@@ -186,9 +190,7 @@ Result<int64_t> HourPacker::FindPack(const std::string& types, size_t profiles, 
       connection_->Prepare("SELECT id, detail FROM pack WHERE series_id = ?1 AND "
                            "first_ns BETWEEN ?2 AND ?3 AND sample_types = ?4 AND generation = ?5 "
                            "ORDER BY id DESC LIMIT 1"));
-  newest.BindInt(1, what_.series);
-  newest.BindInt(2, what_.hour * kNanosPerHour);
-  newest.BindInt(3, (what_.hour + 1) * kNanosPerHour - 1);
+  BindHour(&newest);
   newest.BindText(4, types);
   newest.BindInt(5, generation_);
   FF_ASSIGN_OR_RETURN(const bool found, newest.Step());
