@@ -15,7 +15,7 @@ Status Damaged() {
 
 }  // namespace
 
-Result<std::unique_ptr<DwarfLineTable>> DwarfLineTable::Read(DwarfReader* reader,
+Result<std::unique_ptr<DwarfLineTable>> DwarfLineTable::Read(DwarfFile* reader,
                                                              const DwarfUnit& unit) {
   if (!unit.line_program) return NotFoundError("read DWARF: a unit without lines");
   std::unique_ptr<DwarfLineTable> table(new DwarfLineTable(reader, unit));

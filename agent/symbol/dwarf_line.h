@@ -2,7 +2,7 @@
 // DwarfLineTable: which file and line the instructions of one unit are of.
 //
 // Runs in the parsing child. Thread: one owner. Bounds: kMaxDwarfPieceBytes of a program,
-// kMaxLineFiles of it; rows take time of the budget. Errors: as of DwarfReader.
+// kMaxLineFiles of it; rows take time of the budget. Errors: as of DwarfFile.
 // Source: DWARF 4 and 5, section 6.2
 #pragma once
 
@@ -28,7 +28,7 @@ struct DwarfPlace {
 class DwarfLineTable {
  public:
   // Reads the header. `unit` must have its root read, and outlive the table.
-  static Result<std::unique_ptr<DwarfLineTable>> Read(DwarfReader* reader, const DwarfUnit& unit);
+  static Result<std::unique_ptr<DwarfLineTable>> Read(DwarfFile* reader, const DwarfUnit& unit);
 
   // Calls `sink` with the number of each of `addresses` (sorted) that the program has a place for;
   // several times when it has several.
@@ -53,13 +53,13 @@ class DwarfLineTable {
   };
   class Machine;
 
-  DwarfLineTable(DwarfReader* reader, const DwarfUnit& unit) : reader_(reader), unit_(unit) {}
+  DwarfLineTable(DwarfFile* reader, const DwarfUnit& unit) : reader_(reader), unit_(unit) {}
   Status ReadHeader(std::string_view bytes);
   Status ReadOldNames(DwarfCursor* cursor);
   Status ReadNames(DwarfCursor* cursor, std::vector<Name>* names);
   std::string FolderName(uint64_t number) const;
 
-  DwarfReader* const reader_;
+  DwarfFile* const reader_;
   const DwarfUnit& unit_;
   std::string buffer_;
   std::string_view bytes_;  // of the whole table

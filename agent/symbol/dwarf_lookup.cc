@@ -230,8 +230,8 @@ uint32_t DwarfLookup::NameOf(const DwarfReference& function) {
 }
 
 std::string DwarfLookup::PrefixOf(const DwarfReference& at) {
-  DwarfReader* const reader = at.in_alternate ? alternate_ : reader_;
-  DwarfReader* const alternate = at.in_alternate ? nullptr : alternate_;
+  DwarfFile* const reader = at.in_alternate ? alternate_ : reader_;
+  DwarfFile* const alternate = at.in_alternate ? nullptr : alternate_;
   DwarfUnit* const unit = reader->UnitOf(at.offset);
   if (!scopes_ || scopes_->unit_offset() != unit->offset ||
       scopes_are_alternate_ != at.in_alternate) {
@@ -247,13 +247,13 @@ std::string DwarfLookup::ReadName(DwarfReference at) {
   std::string name;
   DwarfReference named;  // the last one, which is where it is declared
   for (int i = 0; i < kMaxReferences; ++i) {
-    DwarfReader* const reader = at.in_alternate ? alternate_ : reader_;
+    DwarfFile* const reader = at.in_alternate ? alternate_ : reader_;
     DwarfUnit* const unit = reader == nullptr ? nullptr : reader->UnitOf(at.offset);
     if (unit == nullptr) break;
     if (!unit->has_root && !reader->ReadRoot(unit).ok()) break;
     const Result<DwarfEntry> entry = reader->ReadEntryAt(unit, at.offset);
     if (!entry.ok()) break;
-    DwarfReader* const alternate = at.in_alternate ? nullptr : alternate_;
+    DwarfFile* const alternate = at.in_alternate ? nullptr : alternate_;
     if (entry->linkage_name) return reader->TextOf(*unit, entry->linkage_name, alternate);
     if (entry->name) {
       name = reader->TextOf(*unit, entry->name, alternate);

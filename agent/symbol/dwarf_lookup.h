@@ -3,7 +3,7 @@
 //
 // Only the units that hold an address are read: each is walked once for all of its addresses.
 //
-// Runs in the parsing child. Thread: one owner. Bounds: those of DwarfReader, kMaxInlineDepth, and
+// Runs in the parsing child. Thread: one owner. Bounds: those of DwarfFile, kMaxInlineDepth, and
 // the reader's budget: what it has no time for stays kLate. Errors: none; a damaged unit costs the
 // lines of its addresses.
 #pragma once
@@ -27,8 +27,7 @@ namespace flamefleet::agent {
 class DwarfLookup {
  public:
   // `alternate`: what dwz moved out of the file; may be null. Both outlive this.
-  DwarfLookup(DwarfReader* reader, DwarfReader* alternate)
-      : reader_(reader), alternate_(alternate) {}
+  DwarfLookup(DwarfFile* reader, DwarfFile* alternate) : reader_(reader), alternate_(alternate) {}
 
   // `addresses` in their order, each once.
   SourceLines Find(std::span<const uint64_t> addresses);
@@ -64,8 +63,8 @@ class DwarfLookup {
   std::string PrefixOf(const DwarfReference& at);
   uint32_t Intern(const std::string& text);
 
-  DwarfReader* const reader_;
-  DwarfReader* const alternate_;
+  DwarfFile* const reader_;
+  DwarfFile* const alternate_;
   std::span<const uint64_t> addresses_;
   SourceLines result_;
   std::unordered_map<std::string, uint32_t> texts_;

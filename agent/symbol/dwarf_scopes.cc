@@ -14,11 +14,11 @@ bool IsClass(uint16_t tag) {
 
 }  // namespace
 
-DwarfScopes::DwarfScopes(DwarfReader* reader, const DwarfUnit& unit) : unit_offset_(unit.offset) {
+DwarfScopes::DwarfScopes(DwarfFile* reader, const DwarfUnit& unit) : unit_offset_(unit.offset) {
   Read(reader, unit).IgnoreError();
 }
 
-Status DwarfScopes::Read(DwarfReader* reader, const DwarfUnit& unit) {
+Status DwarfScopes::Read(DwarfFile* reader, const DwarfUnit& unit) {
   FF_ASSIGN_OR_RETURN(const DwarfAbbreviations* const abbreviations, reader->AbbreviationsOf(unit));
   std::string buffer;
   FF_ASSIGN_OR_RETURN(const std::string_view bytes,
@@ -70,7 +70,7 @@ Status DwarfScopes::Read(DwarfReader* reader, const DwarfUnit& unit) {
   return OkStatus();
 }
 
-std::string DwarfScopes::PrefixOf(DwarfReader* reader, DwarfReader* alternate, DwarfUnit* unit,
+std::string DwarfScopes::PrefixOf(DwarfFile* reader, DwarfFile* alternate, DwarfUnit* unit,
                                   uint64_t offset) const {
   const auto next = std::ranges::lower_bound(scopes_, offset, {}, &Scope::offset);
   if (next == scopes_.begin()) return {};

@@ -19,11 +19,11 @@ constexpr size_t kMaxScopeDepth = 64;  // of those in one another
 class DwarfScopes {
  public:
   // Reads the whole unit once; what it cannot read has no scopes.
-  DwarfScopes(DwarfReader* reader, const DwarfUnit& unit);
+  DwarfScopes(DwarfFile* reader, const DwarfUnit& unit);
 
   uint64_t unit_offset() const { return unit_offset_; }
   // "outer::inner::" of the entry at `offset`; "" for one that is in none.
-  std::string PrefixOf(DwarfReader* reader, DwarfReader* alternate, DwarfUnit* unit,
+  std::string PrefixOf(DwarfFile* reader, DwarfFile* alternate, DwarfUnit* unit,
                        uint64_t offset) const;
 
  private:
@@ -34,7 +34,7 @@ class DwarfScopes {
     uint32_t parent = kNoScope;
     bool is_namespace = false;
   };
-  Status Read(DwarfReader* reader, const DwarfUnit& unit);
+  Status Read(DwarfFile* reader, const DwarfUnit& unit);
 
   uint64_t unit_offset_;
   std::vector<Scope> scopes_;  // in the order of offsets

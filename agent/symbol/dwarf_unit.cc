@@ -85,7 +85,7 @@ Result<DwarfAbbreviations> DwarfAbbreviations::Read(DwarfSections* sections, uin
   return InvalidArgumentError("read DWARF: damaged abbreviations");
 }
 
-Status DwarfReader::ReadUnits() {
+Status DwarfFile::ReadUnits() {
   for (uint64_t at = 0; budget_->Step();) {
     Result<DwarfUnit> unit = ReadHeader(&sections_, at);
     if (!unit.ok())
@@ -98,14 +98,14 @@ Status DwarfReader::ReadUnits() {
   return OkStatus();
 }
 
-DwarfUnit* DwarfReader::UnitOf(uint64_t offset) {
+DwarfUnit* DwarfFile::UnitOf(uint64_t offset) {
   const auto next = std::ranges::upper_bound(units_, offset, {}, &DwarfUnit::offset);
   if (next == units_.begin()) return nullptr;
   DwarfUnit& unit = *std::prev(next);
   return offset >= unit.first_entry && offset < unit.end ? &unit : nullptr;
 }
 
-Result<const DwarfAbbreviations*> DwarfReader::AbbreviationsOf(const DwarfUnit& unit) {
+Result<const DwarfAbbreviations*> DwarfFile::AbbreviationsOf(const DwarfUnit& unit) {
   const auto known = abbreviations_.find(unit.abbreviations);
   if (known != abbreviations_.end()) return &known->second;
   FF_ASSIGN_OR_RETURN(DwarfAbbreviations table,
@@ -114,7 +114,7 @@ Result<const DwarfAbbreviations*> DwarfReader::AbbreviationsOf(const DwarfUnit& 
   return &abbreviations_.emplace(unit.abbreviations, std::move(table)).first->second;
 }
 
-Result<DwarfEntry> DwarfReader::ReadRoot(DwarfUnit* unit) {
+Result<DwarfEntry> DwarfFile::ReadRoot(DwarfUnit* unit) {
   const std::string_view bytes = sections_.Peek(
       DwarfSection::kInfo, unit->first_entry,
       static_cast<size_t>(std::min<uint64_t>(kMaxRootBytes, unit->end - unit->first_entry)));
@@ -138,7 +138,7 @@ Result<DwarfEntry> DwarfReader::ReadRoot(DwarfUnit* unit) {
   return root;
 }
 
-Result<DwarfEntry> DwarfReader::ReadEntryAt(DwarfUnit* unit, uint64_t offset) {
+Result<DwarfEntry> DwarfFile::ReadEntryAt(DwarfUnit* unit, uint64_t offset) {
   FF_ASSIGN_OR_RETURN(const DwarfAbbreviations* const abbreviations, AbbreviationsOf(*unit));
   for (size_t wanted = 512; wanted <= kMaxAbbreviationBytes; wanted *= 16) {
     const std::string_view bytes = sections_.Peek(DwarfSection::kInfo, offset, wanted);
@@ -151,14 +151,14 @@ Result<DwarfEntry> DwarfReader::ReadEntryAt(DwarfUnit* unit, uint64_t offset) {
   return InvalidArgumentError("read DWARF: a damaged entry");
 }
 
-std::optional<uint64_t> DwarfReader::Number(DwarfSection section, uint64_t offset, size_t size) {
+std::optional<uint64_t> DwarfFile::Number(DwarfSection section, uint64_t offset, size_t size) {
   DwarfCursor cursor(sections_.Peek(section, offset, size));
   const uint64_t number = cursor.Fixed(size);
   if (!cursor.ok()) return std::nullopt;
   return number;
 }
 
-std::optional<uint64_t> DwarfReader::AddressOf(const DwarfUnit& unit, const DwarfValue& value) {
+std::optional<uint64_t> DwarfFile::AddressOf(const DwarfUnit& unit, const DwarfValue& value) {
   switch (value.form) {
     case DW_FORM_addr:
       return value.number;
@@ -176,8 +176,8 @@ std::optional<uint64_t> DwarfReader::AddressOf(const DwarfUnit& unit, const Dwar
   }
 }
 
-std::string DwarfReader::TextOf(const DwarfUnit& unit, const DwarfValue& value,
-                                DwarfReader* alternate) {
+std::string DwarfFile::TextOf(const DwarfUnit& unit, const DwarfValue& value,
+                              DwarfFile* alternate) {
   switch (value.form) {
     case DW_FORM_string:
       return std::string(value.text.substr(0, kMaxDwarfTextBytes));
@@ -205,8 +205,8 @@ std::string DwarfReader::TextOf(const DwarfUnit& unit, const DwarfValue& value,
   }
 }
 
-Status DwarfReader::ForEachRange(const DwarfUnit& unit, const DwarfEntry& entry,
-                                 const RangeSink& sink) {
+Status DwarfFile::ForEachRange(const DwarfUnit& unit, const DwarfEntry& entry,
+                               const RangeSink& sink) {
   if (entry.ranges) {
     return unit.version >= 5 ? ReadRangeList(unit, entry.ranges, sink)
                              : ReadOldRanges(unit, entry.ranges.number, sink);
@@ -219,7 +219,7 @@ Status DwarfReader::ForEachRange(const DwarfUnit& unit, const DwarfEntry& entry,
   return OkStatus();
 }
 
-Status DwarfReader::ReadOldRanges(const DwarfUnit& unit, uint64_t at, const RangeSink& sink) {
+Status DwarfFile::ReadOldRanges(const DwarfUnit& unit, uint64_t at, const RangeSink& sink) {
   const size_t pair = size_t{2} * unit.address_size;
   const uint64_t select = unit.address_size == 8 ? UINT64_MAX : UINT32_MAX;
   uint64_t base = unit.base_address;
@@ -237,8 +237,8 @@ Status DwarfReader::ReadOldRanges(const DwarfUnit& unit, uint64_t at, const Rang
   return ResourceExhaustedError("read DWARF: too many ranges of one entry");
 }
 
-Status DwarfReader::ReadRangeList(const DwarfUnit& unit, const DwarfValue& value,
-                                  const RangeSink& sink) {
+Status DwarfFile::ReadRangeList(const DwarfUnit& unit, const DwarfValue& value,
+                                const RangeSink& sink) {
   uint64_t at = value.number;
   if (value.form == DW_FORM_rnglistx) {
     if (value.number > UINT32_MAX) return InvalidArgumentError("read DWARF: no such ranges");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DwarfReader: units, abbreviations and entries of the DWARF (4 and 5, 64 and 32 bit) of one file.
+// DwarfFile: units, abbreviations and entries of the DWARF (4 and 5, 64 and 32 bit) of one file.
 //
 // Runs in the parsing child. Thread: one owner. Bounds: the constants below; what takes long asks
 // its WorkBudget. Errors: kInvalidArgument for what contradicts itself or is of another version,
@@ -119,9 +119,9 @@ class DwarfAbbreviations {
   std::vector<Attribute> attributes_;
 };
 
-class DwarfReader {
+class DwarfFile {
  public:
-  DwarfReader(DwarfSections sections, WorkBudget* budget)
+  DwarfFile(DwarfSections sections, WorkBudget* budget)
       : sections_(std::move(sections)), budget_(budget) {}
 
   // Fills units(); those before what is damaged stay.
@@ -140,7 +140,7 @@ class DwarfReader {
   using RangeSink = std::function<void(uint64_t, uint64_t)>;
   Status ForEachRange(const DwarfUnit& unit, const DwarfEntry& entry, const RangeSink& sink);
 
-  std::string TextOf(const DwarfUnit& unit, const DwarfValue& value, DwarfReader* alternate);
+  std::string TextOf(const DwarfUnit& unit, const DwarfValue& value, DwarfFile* alternate);
   DwarfSections& sections() { return sections_; }
   WorkBudget& budget() { return *budget_; }
 

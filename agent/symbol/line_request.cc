@@ -25,15 +25,15 @@ std::string Encode(const SourceLines& lines) {
 }
 
 // The other file's units, when it is the one that `elf` means.
-std::optional<DwarfReader> OpenAlternate(const ByteSource& source, const ElfFile& elf, int fd,
-                                         WorkBudget* budget) {
+std::optional<DwarfFile> OpenAlternate(const ByteSource& source, const ElfFile& elf, int fd,
+                                       WorkBudget* budget) {
   const ByteSource other(fd);
   const Result<ElfFile> other_elf = ReadElfFile(other);
   const std::string wanted = ReadAlternateLink(source, elf).build_id;
   if (!other_elf.ok() || wanted.empty() || other_elf->build_id != wanted) return std::nullopt;
   Result<DwarfSections> sections = DwarfSections::Open(other, *other_elf);
   if (!sections.ok()) return std::nullopt;
-  return DwarfReader(*std::move(sections), budget);
+  return DwarfFile(*std::move(sections), budget);
 }
 
 }  // namespace
@@ -61,8 +61,8 @@ Result<std::string> AnswerLines(std::span<const int> files, std::string_view arg
                        : LineProblem::kDamaged;
     return Encode(none);
   }
-  DwarfReader dwarf(*std::move(sections), &budget);
-  std::optional<DwarfReader> alternate =
+  DwarfFile dwarf(*std::move(sections), &budget);
+  std::optional<DwarfFile> alternate =
       files.size() == 2 ? OpenAlternate(source, elf, files[1], &budget) : std::nullopt;
   return Encode(DwarfLookup(&dwarf, alternate ? &*alternate : nullptr).Find(addresses));
 }

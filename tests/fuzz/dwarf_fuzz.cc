@@ -18,8 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   WorkBudget budget(200'000'000);
   // The file is its own other one.
   Result<DwarfSections> others = DwarfSections::Open(source, *elf);
-  DwarfReader reader(*std::move(sections), &budget);
-  DwarfReader alternate(*std::move(others), &budget);
+  DwarfFile reader(*std::move(sections), &budget);
+  DwarfFile alternate(*std::move(others), &budget);
   std::vector<uint64_t> addresses;
   for (const ElfFile::AddressRange& range : elf->code) {
     for (uint64_t i = 0; i < 64 && range.start + i * 7 < range.end; ++i)
