@@ -5,18 +5,16 @@
 On a real kube-apiserver with the controllers that collect garbage and empty namespaces. The operator runs all the time,
 as it does until its pod is gone. There are no nodes."""
 
-import json
 import subprocess
 import sys
 import unittest
 
 from apiserver import CONFIG, DEADLINE_SECONDS, NAMESPACE, ROOT, ApiServer, operator, wait_until
+from clusterlib.kubectl import names_of_all_objects
 
 DEFAULT = CONFIG / "default"
 # What the operator makes of the objects that a cluster begins with.
 MADE = ["daemonset/flamefleet-agent-default", "deployment/flamefleet-store-default", "service/flamefleet-store-default"]
-# Events go by themselves an hour after the last one; the others are no objects of their own.
-NOT_COUNTED = {"events", "events.events.k8s.io", "componentstatuses", "endpoints"}
 
 
 class Deletion(unittest.TestCase):
@@ -28,12 +26,7 @@ class Deletion(unittest.TestCase):
         wait_until("the controllers run", lambda: cls.kubectl("get", "serviceaccount", "default").returncode == 0)
 
     def everything(self):
-        """The names of all objects of all kinds."""
-        kinds = self.kubectl("api-resources", "--verbs=list", "-o", "name", check=True).stdout.split()
-        counted = ",".join(kind for kind in kinds if kind not in NOT_COUNTED)
-        objects = self.kubectl("get", counted, "-A", "-o", "json", "--ignore-not-found", check=True).stdout
-        return {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"])
-                for item in json.loads(objects)["items"]}
+        return names_of_all_objects(lambda *arguments: self.kubectl(*arguments, check=True).stdout)
 
     def start_operator(self):
         command = [operator(), "run", f"--kubeconfig={self.server.kubeconfig}", f"--namespace={NAMESPACE}",
