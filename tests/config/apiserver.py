@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config"
 NAMESPACE = "flamefleet-system"
 DEADLINE_SECONDS = 120
+PROMETHEUS_OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.77.2"
 
 sys.path.insert(0, str(ROOT / "e2e"))
 from clusterlib import binaries  # noqa: E402
@@ -29,6 +30,12 @@ def operator():
 def clients():
     """The folder with helm and our `health`; builds them when their inputs have changed."""
     return binaries.ensure_clients()
+
+
+def prometheus_operator():
+    """The sources of the Prometheus operator, with its kinds."""
+    command = ["go", "mod", "download", "-json", PROMETHEUS_OPERATOR]
+    return pathlib.Path(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["Dir"])
 
 
 def wait_until(what, condition):

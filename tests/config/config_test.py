@@ -8,7 +8,7 @@ import pathlib
 import tempfile
 import unittest
 
-from apiserver import CONFIG, ROOT, installed
+from apiserver import CONFIG, ROOT, installed, prometheus_operator
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -26,7 +26,8 @@ class Config(unittest.TestCase):
         cls.kubectl = cls.server.kubectl
 
     def crds(self):
-        return json.loads(self.kubectl("get", "crd", "-o", "json").stdout)["items"]
+        return [crd for crd in json.loads(self.kubectl("get", "crd", "-o", "json").stdout)["items"]
+                if crd["spec"]["group"] == "flamefleet.dev"]
 
     def test_server_finds_no_fault_with_the_schemas(self):
         for crd in self.crds():
@@ -71,16 +72,20 @@ class Config(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.output)
 
     def test_components_are_valid(self):
-        # `prometheus` has kinds of the Prometheus operator, which are not here.
+        folder = prometheus_operator() / "example" / "prometheus-operator-crd"
+        for kind in ("servicemonitors", "podmonitors", "prometheusrules"):
+            self.kubectl("apply", "--server-side", "-f", folder / f"monitoring.coreos.com_{kind}.yaml", check=True)
+        self.server.wait_for_kinds()
         with tempfile.TemporaryDirectory() as folder:
             config = os.path.relpath(CONFIG, os.path.realpath(folder))
-            components = [f"{config}/{name}" for name in ("high-availability", "network-policy")]
+            components = [f"{config}/{name}" for name in ("high-availability", "network-policy", "prometheus")]
             overlay = {"resources": [f"{config}/default"], "components": components}
             pathlib.Path(folder, "kustomization.yaml").write_text(json.dumps(overlay))
             result = self.kubectl("apply", "--dry-run=server", "-k", folder)
         self.assertEqual(result.returncode, 0, result.output)
-        self.assertIn("deployment.apps/flamefleet-operator configured", result.output)
-        self.assertIn("poddisruptionbudget.policy/flamefleet-operator created", result.output)
+        for applied in ("deployment.apps/flamefleet-operator configured", "poddisruptionbudget.policy/flamefleet-operator created",
+                        "servicemonitor.monitoring.coreos.com/flamefleet-operator created"):
+            self.assertIn(applied, result.output)
 
     def test_another_manager_applies_twice_and_changes_nothing(self):
         def applied(item):
