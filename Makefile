@@ -74,7 +74,7 @@ dist: deps ## Make dist/: manifests in one file, the Helm chart, checksums (IMAG
 	tools/dist --image $(IMAGE)
 
 ##@ Measure, and what takes longer
-.PHONY: bench outage soak
+.PHONY: bench outage skew soak
 SOAK_SECONDS ?= 600
 
 bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator beside peers (root, Go)
@@ -95,6 +95,15 @@ OUTAGE_SECONDS ?= 3000
 outage: programs ## Take the store of a new cluster away for OUTAGE_SECONDS (3000), and look that nothing is lost
 	cd e2e && python3 -m scenarios.prepare && FF_OUTAGE_SECONDS=$(OUTAGE_SECONDS) python3 -m unittest -v scenarios.test_outage
 	e2e/cluster down
+
+skew: programs ## Mix operator and agents of this tree with those of PREVIOUS (a commit or tag) on a new cluster
+	@test -n "$(PREVIOUS)" || { echo "make skew PREVIOUS=<commit or tag>: which version is mixed with this one?"; exit 2; }
+	rm -rf build/previous && git worktree prune && git worktree add --detach build/previous $(PREVIOUS)
+	$(MAKE) -C build/previous programs
+	cd e2e && python3 -m scenarios.prepare && \
+	  FF_PREVIOUS_BIN=../build/previous/build/release/bin python3 -m unittest -v scenarios.test_skew
+	e2e/cluster down
+	git worktree remove --force build/previous
 
 soak: deps ## Fuzz every parser for SOAK_SECONDS (600) each
 	CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DFF_FUZZ=ON -DFF_SANITIZE=address,undefined

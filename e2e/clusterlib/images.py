@@ -116,16 +116,16 @@ def ensure_base():
             buildah("bud", "--isolation", "chroot", "--tag", name, context)
 
 
-def stage_programs():
-    """Puts the programs of build/release where the Dockerfile's stage `prebuilt` takes them: C++ is compiled once."""
+def stage_programs(built=BUILT_HERE):
+    """Puts programs, those of build/release, where the Dockerfile's stage `prebuilt` takes them: C++ is compiled once."""
     release = platform.freedesktop_os_release()
     if (release["ID"], release.get("VERSION_ID")) != ("debian", "12"):
         raise Failure("this machine does not run Debian 12: build the image with `docker build -t flamefleet:dev .`")
     STAGING.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
-        if not (BUILT_HERE / program).exists():
-            raise Failure(f"{BUILT_HERE / program} does not exist: run `make build`")
-        run("strip", "-o", STAGING / program, BUILT_HERE / program)
+        if not (built / program).exists():
+            raise Failure(f"{built / program} does not exist: run `make build`")
+        run("strip", "-o", STAGING / program, built / program)
 
 
 def build_flamefleet(image, *, target="prebuilt", dockerfile=DOCKERFILE, layers=True):
@@ -135,13 +135,13 @@ def build_flamefleet(image, *, target="prebuilt", dockerfile=DOCKERFILE, layers=
             "--timestamp", "0", "--build-arg", f"VERSION={version}", "--tag", image, "--file", dockerfile, paths.REPOSITORY)
 
 
-def flamefleet_archive():
-    """Our image, with the programs of build/release."""
+def flamefleet_archive(image=FLAMEFLEET_IMAGE, built=BUILT_HERE):
+    """Our image, with the programs of build/release or of another build."""
     packages = [paths.REPOSITORY / "debian-packages.txt", paths.REPOSITORY / "tools" / "debian-packages"]
-    stage_programs()
+    stage_programs(built)
     ensure_base()
     key = _hash(DOCKERFILE, *packages, *[STAGING / p for p in PROGRAMS])
-    return {FLAMEFLEET_IMAGE: _archive(FLAMEFLEET_IMAGE, key, lambda: build_flamefleet(FLAMEFLEET_IMAGE))}
+    return {image: _archive(image, key, lambda: build_flamefleet(image))}
 
 
 def load(node, state, archives):

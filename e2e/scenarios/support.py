@@ -2,6 +2,7 @@
 """What all scenarios share. They wait for conditions with a deadline and never assert how long something took."""
 
 import json
+import os
 import time
 import unittest
 from pathlib import Path
@@ -15,6 +16,7 @@ WINDOW_SECONDS = 10
 # Enough samples in a minute for shares that are right within a few points.
 FREQUENCY_HZ = 97
 DEADLINE_SECONDS = 120
+TICKS_PER_MILLI = os.sysconf("SC_CLK_TCK") / 1000
 
 
 class Scenario(unittest.TestCase):
@@ -54,6 +56,25 @@ class Scenario(unittest.TestCase):
     def cpu(self, app, since, until="now"):
         """The merged CPU profile of everything that ever ran under a workload's name."""
         return self.store.top(f'process_cpu:cpu{{namespace="shop", pod=~"{app}-.*"}}', since, until)
+
+    def cpu_millis(self, app):
+        """CPU time that the one pod of `burn` has used, as the kernel accounts it."""
+        uid = self.pods(app)[0]["metadata"]["uid"]
+        pid, = processes("/burn", uid)
+        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / TICKS_PER_MILLI
+
+
+def processes(program, in_cgroup="kubepods"):
+    """PIDs of a program that runs in a pod, or in the one whose UID is given."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            argv = path.read_bytes().split(b"\0")
+            cgroup = path.with_name("cgroup").read_text()
+        except OSError:
+            continue  # it has just ended
+        if in_cgroup in cgroup and argv[0].endswith(program.encode()):
+            yield int(path.parent.name)
 
 
 def apply(kubectl, *objects):

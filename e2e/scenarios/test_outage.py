@@ -11,32 +11,18 @@ import signal
 import threading
 import time
 import urllib.request
-from pathlib import Path
 
 from clusterlib.fleet import NAMESPACE
-from scenarios.support import DEADLINE_SECONDS, WINDOW_SECONDS, Scenario
+from scenarios.support import DEADLINE_SECONDS, WINDOW_SECONDS, Scenario, processes
 
 OUTAGE_SECONDS = int(os.environ.get("FF_OUTAGE_SECONDS", "40"))
 # The kubelet restarts a store that hangs, at intervals that grow up to five minutes.
 RECOVERY_SECONDS = DEADLINE_SECONDS + (330 if OUTAGE_SECONDS > 100 else 0)
 APP = "annotated"
-TICKS_PER_MILLI = os.sysconf("SC_CLK_TCK") / 1000
 # Profiles are counted by whole windows, two of which reach over the ends; a profile that is there twice or not at all is
 # beyond these.
 LEAST, MOST = 0.6, 1.6
 _SAMPLE = re.compile(r"^(flamefleet_agent_profiles_\w+)(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
-
-
-def processes(program, in_cgroup="kubepods"):
-    """PIDs of a program that runs in a pod, or in the one whose UID is given."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            argv = path.read_bytes().split(b"\0")
-            cgroup = path.with_name("cgroup").read_text()
-        except OSError:
-            continue  # it has just ended
-        if in_cgroup in cgroup and argv[0].endswith(program.encode()):
-            yield int(path.parent.name)
 
 
 class Outage(Scenario):
@@ -49,13 +35,6 @@ class Outage(Scenario):
                     sums[name] = sums.get(name, 0) + float(value)
         return {name.removeprefix("flamefleet_agent_profiles_").removesuffix("_total"): value
                 for name, value in sums.items()}
-
-    def cpu_millis(self):
-        """CPU time that the workload has used, as the kernel accounts it."""
-        uid = self.pods(APP)[0]["metadata"]["uid"]
-        pid, = processes("/burn", uid)
-        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / TICKS_PER_MILLI
 
     def stop_store(self):
         """Keeps the store, and whatever the kubelet starts in its place, from running; returns how to end that."""
@@ -85,13 +64,13 @@ class Outage(Scenario):
         self.eventually("profiles arrive", lambda: self.cpu(APP, self.since).total > 0)
         before = self.books()["dropped"]
         go_on = self.stop_store()
-        away, used = int(time.time()), -self.cpu_millis()
+        away, used = int(time.time()), -self.cpu_millis(APP)
         self.eventually("the backend says that it is not reachable", lambda: not self.fleet.condition(
             "profilingbackend", "default", condition="Ready"))
         # The outage is the subject here: it lasts as long as it was asked to.
         time.sleep(max(0, away + OUTAGE_SECONDS - time.time()))
         waiting = self.books()["waiting"]
-        back, used = int(time.time()), used + self.cpu_millis()
+        back, used = int(time.time()), used + self.cpu_millis(APP)
         go_on()
         self.assertGreater(waiting, 0)
 
