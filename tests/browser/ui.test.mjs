@@ -2,7 +2,7 @@
 //   FF_STORE_BINARY=build/release/bin/flamefleet-store node --test tests/browser/ui.test.mjs
 // Screenshots are left in FF_SCREENSHOTS, if set.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -44,6 +44,10 @@ before(async () => {
     { __name__: 'process_cpu', service_name: 'cart' },
     cpuProfile({ [`main;${kHostile}`]: 1e9 }, now - 10 * minute),
   );
+  // 100,489 frames.
+  const numbers = Array.from({ length: 317 }, (_, i) => i);
+  const huge = Object.fromEntries(numbers.flatMap((i) => numbers.map((j) => [`main;f${i};g${j}`, 1e6 * (1 + ((i * j) % 7))])));
+  await push(url, { __name__: 'huge', service_name: 'shop' }, cpuProfile(huge, now - 10 * minute));
   browser = await puppeteer.launch({
     executablePath: '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
@@ -65,6 +69,9 @@ beforeEach(async () => {
   page.setDefaultTimeout(kPatience);
   await page.setViewport({ width: 1400, height: 900 });
   complaints = [];
+  await page.evaluateOnNewDocument(() => {
+    navigator.clipboard.writeText = async (text) => (window.copied = text);
+  });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
     // The browser itself reports each answer 404: "nothing matches".
@@ -83,6 +90,25 @@ const rows = () => page.$$eval('.functions tbody tr', (all) => all.map((row) => 
 const names = async () => (await rows()).map(([name]) => name);
 const frames = () => page.$$eval('.d3-flame-graph g.frame', (all) => all.map((g) => g.getAttribute('name')));
 const until = (condition, ...args) => page.waitForFunction(condition, { polling: 100 }, ...args);
+const frame = (name) => `.d3-flame-graph g[name="${name}"]`;
+const widthOf = (name) => page.$eval(frame(name), (g) => Number(g.getAttribute('width')));
+const fillOf = (name) => page.$eval(`${frame(name)} rect`, (rect) => rect.getAttribute('fill'));
+const heightOf = (name) => page.$eval(frame(name), (g) => g.getBoundingClientRect().top);
+const clickFrame = (name) =>
+  page.$eval(frame(name), (g) => g.dispatchEvent(new MouseEvent('click', { bubbles: true })));
+const isAbout = (name, width) =>
+  until(
+    (selector, wanted) => Math.abs(Number(document.querySelector(selector)?.getAttribute('width')) - wanted) < 2,
+    frame(name),
+    width,
+  );
+const click = (text) => page.click(`::-p-xpath(//button[normalize-space()="${text}"])`);
+async function copied(button) {
+  await page.evaluate(() => delete window.copied);
+  await click(button);
+  await until(() => window.copied !== undefined);
+  return page.evaluate(() => window.copied);
+}
 const graphShown = () => page.waitForSelector('.d3-flame-graph g.frame');
 
 async function finish(name) {
@@ -118,6 +144,8 @@ test('table and graph have the numbers of the profiles', async () => {
     ['main.work', '0', 'ns', '0.00', '%', '20.00', 's', '100.00', '%'],
   ]);
   assert.deepEqual((await frames()).sort(), ['main.leafA', 'main.leafB', 'main.main', 'main.work', 'total']);
+  assert.equal(await fillOf('main.leafA'), await fillOf('main.leafB')); // of one package
+  assert.ok((await heightOf('main.leafA')) > (await heightOf('main.main')));
   await finish('single');
 });
 
@@ -136,6 +164,7 @@ test('search by keyboard marks matches in the table and in the graph', async () 
   await page.keyboard.type('LEAFa');
   await until(() => document.querySelectorAll('.functions tbody tr').length === 1);
   assert.deepEqual(await names(), ['main.leafA']);
+  assert.equal(await text('.functions mark'), 'leafA');
   await until(() => /1 frames match, 50.00 %/.test(document.querySelector('.found')?.innerText ?? ''));
   const marked = await page.$$eval('.d3-flame-graph g.frame', (all) =>
     all.filter((g) => g.querySelector('rect').getAttribute('fill') === '#e600e6').map((g) => g.getAttribute('name')),
@@ -143,34 +172,103 @@ test('search by keyboard marks matches in the table and in the graph', async () 
   assert.deepEqual(marked, ['main.leafA']);
 });
 
-test('a click zooms, Escape goes back', async () => {
+test('a click zooms, and a link to that shows another person the same; Escape goes back', async () => {
   await open(single);
   await graphShown();
-  const widthOf = (name) =>
-    page.$eval(`.d3-flame-graph g[name="${name}"]`, (g) => Number(g.getAttribute('width')));
-  const before = await widthOf('main.leafA');
-  await page.$eval('.d3-flame-graph g[name="main.leafA"]', (g) =>
-    g.dispatchEvent(new MouseEvent('click', { bubbles: true })),
-  );
-  await until(
-    (old) => Number(document.querySelector('.d3-flame-graph g[name="main.leafA"]').getAttribute('width')) > old,
-    before * 1.5,
-  );
+  const [before, whole] = [await widthOf('main.leafA'), await widthOf('total')];
+  await clickFrame('main.leafA');
+  await isAbout('main.leafA', whole);
   assert.match(await text('.chosen'), /main\.leafA[\s\S]*10\.00 s \(50\.00 %\)/);
+  await page.reload();
+  await graphShown();
+  await isAbout('main.leafA', whole);
   await page.keyboard.press('Escape');
-  await until(
-    (old) =>
-      Math.abs(Number(document.querySelector('.d3-flame-graph g[name="main.leafA"]').getAttribute('width')) - old) < 2,
-    before,
-  );
+  await isAbout('main.leafA', before);
+  assert.doesNotMatch(page.url(), /zoom/);
+  await page.goBack();
+  await isAbout('main.leafA', whole);
+  await finish('zoom');
+});
+
+test('arrow keys walk through the graph, Enter zooms', async () => {
+  await open(single);
+  await graphShown();
+  const whole = await widthOf('total');
+  await page.focus('.chart');
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowRight']) await page.keyboard.press(key);
+  assert.match(await text('.chosen'), /main\.leafB/);
+  assert.equal(await page.$eval('g[data-cursor]', (g) => g.getAttribute('name')), 'main.leafB');
+  await finish('keyboard');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowLeft'); // it has no neighbour
+  assert.match(await text('.chosen'), /main\.work/);
+  for (const key of ['ArrowDown', 'Enter']) await page.keyboard.press(key);
+  await isAbout('main.leafA', whole);
+});
+
+test('the tooltip has the name and the share of a frame', async () => {
+  await open(single);
+  await graphShown();
+  await page.hover(`${frame('main.leafA')} rect`);
+  await page.waitForSelector('.tooltip');
+  assert.match(await text('.tooltip'), /main\.leafA[\s\S]*10\.00 s \(50\.00 %\), self 10\.00 s/);
+  await finish('tooltip');
 });
 
 test('a link shows another person the same', async () => {
-  await open({ ...single, search: 'leafB', root: 'bottom', palette: 'colour-blind', filter: 'pod="shop-2"' });
+  const query = { ...single, search: 'leafB', root: 'bottom', palette: 'colour-blind', filter: 'pod="shop-2"' };
+  await open(query);
+  await graphShown();
+  const link = await copied('Copy link');
+  await page.goto(link);
   await graphShown();
   assert.deepEqual(await rows(), [['main.leafB', '7.00', 's', '70.00', '%', '7.00', 's', '70.00', '%']]);
   assert.equal(await page.$eval('input[type=search]', (input) => input.value), 'leafB');
+  assert.ok((await heightOf('main.leafA')) < (await heightOf('main.main')));
+  const { from, until: end, ...state } = Object.fromEntries(new URL(link).searchParams);
+  assert.deepEqual(state, query);
+  assert.match(from, /^\d{13}$/); // what is meant now, not the last hour of whoever opens it
+  assert.equal(Number(end) - Number(from), 60 * minute);
   await finish('link');
+});
+
+test('dragging over the chart narrows the range, Zoom out widens it', async () => {
+  await open(single);
+  await graphShown();
+  const over = await (await page.waitForSelector('.time-chart .u-over')).boundingBox();
+  await page.mouse.move(over.x + over.width * 0.6, over.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(over.x + over.width * 0.9, over.y + 20, { steps: 4 });
+  await page.mouse.up();
+  await until(() => /^10.00 s/.test(document.querySelector('.actions strong')?.innerText ?? ''));
+  assert.deepEqual((await rows()).map((row) => row.slice(0, 2)).slice(0, 2), [['main.leafB', '7.00'], ['main.leafA', '3.00']]);
+  await finish('range');
+  for (let i = 0; i < 2; i++) await click('Zoom out');
+  await until(() => /^20.00 s/.test(document.querySelector('.actions strong')?.innerText ?? ''));
+});
+
+test('the copied command fetches the profile that is shown', async () => {
+  await open(single);
+  await graphShown();
+  const command = await copied('Copy go tool pprof command');
+  const { 1: profile } = /^go tool pprof -http=: '(.*)'$/.exec(command);
+  const top = spawnSync('go', ['tool', 'pprof', '-top', profile], { encoding: 'utf8' });
+  assert.match(top.stdout, /10s 50.00% 50.00% +10s 50.00% +main.leafA/, top.stderr);
+});
+
+test('a graph of 100,000 frames says what it leaves out, and shows it on demand', async () => {
+  await open({ ...single, type: 'huge:cpu' });
+  await graphShown();
+  assert.match(await text('.line'), /84,4\d\d small frames are left out/);
+  await click('Load them');
+  await until(() => !/left out/.test(document.querySelector('.line').innerText));
+  await graphShown();
+  await page.type('input[type=search]', 'g31');
+  await until(() => /2536 frames match/.test(document.querySelector('.found')?.innerText ?? ''));
+  await clickFrame('f30');
+  await isAbout('f30', await widthOf('total'));
+  await page.waitForSelector(frame('g31'));
+  await finish('huge');
 });
 
 test('the comparison shows both halves of the range', async () => {
@@ -193,7 +291,18 @@ test('the diff colours what grew red and what shrank green', async () => {
   const table = Object.fromEntries((await rows()).map((row) => [row[0], row.at(-2)]));
   assert.equal(table['main.leafB'], '+40.00');
   assert.equal(table['main.leafA'], '-40.00');
+  assert.deepEqual(
+    await page.$$eval('.changes button', (all) => all.map((button) => button.innerText)),
+    ['+40.00 pp main.leafB', '-40.00 pp main.leafA'],
+  );
+  const command = await copied('Copy go tool pprof command');
+  const [base, main] = [...command.matchAll(/'([^']*)'/g)].map(([, profile]) => profile);
+  const top = spawnSync('go', ['tool', 'pprof', '-top', '-diff_base', base, main], { encoding: 'utf8' });
+  assert.match(top.stdout, /-4s .*main.leafA/, top.stderr);
   await finish('diff');
+  await open({ ...single, view: 'diff', palette: 'colour-blind' });
+  await graphShown();
+  assert.deepEqual([await hue('main.leafB'), await hue('main.leafA')], [30, 215]);
 });
 
 test('nothing to see says why', async () => {

@@ -11,6 +11,7 @@ function Sparkline({ points }: { points: number[] }) {
     .join(' ');
   return (
     <svg class="sparkline" viewBox="0 0 100 25" preserveAspectRatio="none" aria-hidden="true">
+      <polygon points={`0,25 ${line} 100,25`} />
       <polyline points={line} />
     </svg>
   );
@@ -51,7 +52,9 @@ export function Overview({ state }: { state: State }) {
               </td>
               <td>{formatRate(line.total, seconds, answer.unit)}</td>
               <td>{formatValue(line.total, answer.unit)}</td>
-              <td>{percent(line.total, whole)}</td>
+              <td class="share" style={{ '--share': percent(line.total, whole).replace(' ', '') }}>
+                {percent(line.total, whole)}
+              </td>
             </tr>
           ))}
         </tbody>

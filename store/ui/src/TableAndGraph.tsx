@@ -13,7 +13,6 @@ export function TableAndGraph(props: {
   change: SetState;
 }) {
   const { graph, tree, sort, state, change } = props;
-  const onSearch = (search: string) => change({ search });
   return (
     <div class="panes">
       <FunctionTable
@@ -21,16 +20,9 @@ export function TableAndGraph(props: {
         search={state.search}
         sort={sort}
         onSort={(sort) => change({ sort })}
-        onSearch={onSearch}
+        onSearch={(search) => change({ search: search === state.search ? '' : search })}
       />
-      <FlameGraph
-        graph={graph}
-        tree={tree}
-        search={state.search}
-        root={state.root}
-        palette={state.palette}
-        onSearch={onSearch}
-      />
+      <FlameGraph graph={graph} tree={tree} state={state} change={change} />
     </div>
   );
 }

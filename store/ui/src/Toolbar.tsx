@@ -1,6 +1,7 @@
 import { useRef, useEffect } from 'preact/hooks';
 import { type ProfileType, getLabelValues, getSeries } from './api';
-import { type SetState, type State, matcher, selectionOf } from './state';
+import { formatTime } from './format';
+import { type SetState, type State, matcher, selectionOf, timeOf } from './state';
 import { useAnswer } from './useAnswer';
 
 const presets = ['15m', '1h', '6h', '24h', '3d', '7d'];
@@ -16,7 +17,7 @@ export function TypeSelect(props: { types: ProfileType[]; state: State; change: 
       Profile{' '}
       <select
         value={chosen?.type ?? state.type}
-        onChange={(e) => props.change({ type: e.currentTarget.value })}
+        onChange={(e) => props.change({ type: e.currentTarget.value, zoom: '' })}
       >
         {!chosen && <option value={state.type}>{nameOf(state.type)}</option>}
         {types.map((t) => (
@@ -33,6 +34,23 @@ export function RangeSelect({ state, change }: { state: State; change: SetState 
   const preset = state.until === 'now' && presets.find((p) => state.from === `now-${p}`);
   const set = (from: string, until: string) =>
     change({ from, until, baseFrom: '', baseUntil: '', mainFrom: '', mainUntil: '' });
+  const zoomOut = () => {
+    const now = Date.now();
+    const [from, until] = [timeOf(state.from, now), timeOf(state.until, now)];
+    const end = Math.min(now, until + (until - from) / 2);
+    set(String(Math.round(end - 2 * (until - from))), String(Math.round(end)));
+  };
+  const range = (title: string, value: string, onChange: (value: string) => void) => (
+    <label>
+      {title}{' '}
+      <input
+        class="time"
+        value={shown(value)}
+        title="now-1h, 2026-01-31 12:00:00, 2026-01-31T12:00:00Z, or Unix seconds"
+        onChange={(e) => onChange(meant(e.currentTarget.value))}
+      />
+    </label>
+  );
   return (
     <>
       <label>
@@ -49,29 +67,23 @@ export function RangeSelect({ state, change }: { state: State; change: SetState 
           ))}
         </select>
       </label>
-      <label>
-        From{' '}
-        <input
-          size={20}
-          value={shown(state.from)}
-          title="now-1h, 2026-01-31T12:00:00Z, or Unix seconds"
-          onChange={(e) => set(e.currentTarget.value.trim(), state.until)}
-        />
-      </label>
-      <label>
-        Until{' '}
-        <input
-          size={20}
-          value={shown(state.until)}
-          onChange={(e) => set(state.from, e.currentTarget.value.trim())}
-        />
-      </label>
+      {range('From', state.from, (from) => set(from, state.until))}
+      {range('Until', state.until, (until) => set(state.from, until))}
+      <button title="Twice the range" onClick={zoomOut}>
+        Zoom out
+      </button>
     </>
   );
 }
 
 // Milliseconds, as a drag over a chart leaves them, as a time to read.
-const shown = (time: string) => (/^\d{13}$/.test(time) ? new Date(Number(time)).toISOString() : time);
+const shown = (time: string) => (/^\d{13}$/.test(time) ? formatTime(Number(time)) : time);
+
+// What a person typed; a date without a zone is of the browser's clock, which the store does not know.
+function meant(text: string) {
+  const time = /^\d{4}-/.test(text.trim()) ? Date.parse(text.trim()) : NaN;
+  return Number.isNaN(time) ? text.trim() : String(time);
+}
 
 // The labels that tell these series apart, with their first values.
 function choicesOf(series: Record<string, string>[]) {
@@ -94,9 +106,8 @@ export function Filter(props: { label: string; state: State; value: string; onCh
     text && props.onChange([props.value.trim(), text].filter(Boolean).join(', '));
   return (
     <label class="filter">
-      {props.label}{' '}
+      <span class="caption">{props.label}</span>
       <input
-        size={28}
         placeholder={'namespace="shop", pod=~"web-.*"'}
         value={props.value}
         onChange={(e) => props.onChange(e.currentTarget.value)}
@@ -127,7 +138,7 @@ export function ServiceSelect(props: { state: State; change: SetState }) {
   return (
     <label>
       Service{' '}
-      <select value={service} onChange={(e) => props.change({ service: e.currentTarget.value })}>
+      <select value={service} onChange={(e) => props.change({ service: e.currentTarget.value, zoom: '' })}>
         <option value="">all</option>
         {service && !names.includes(service) && <option value={service}>{service}</option>}
         {names.map((name) => (

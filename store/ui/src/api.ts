@@ -63,11 +63,18 @@ async function get<T>(path: string, parameters: Record<string, string>, signal: 
   return (await response.json()) as T;
 }
 
-export const getFlameGraph = (main: Selection, baseline: Selection | null, signal: AbortSignal) =>
+// `nodes`: how many at most; empty: the store's default.
+export const getFlameGraph = (
+  main: Selection,
+  baseline: Selection | null,
+  nodes: string,
+  signal: AbortSignal,
+) =>
   get<FlameGraphAnswer>(
     '/flamegraph',
     {
       ...main,
+      ...(nodes && { 'max-nodes': nodes }),
       ...(baseline && {
         'baseline-query': baseline.query,
         'baseline-from': baseline.from,

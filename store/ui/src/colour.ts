@@ -1,13 +1,7 @@
 // Colours of frames: by package, so that one look tells whose code it is; of a comparison red what
 // grew and green what shrank, or orange and blue for those who cannot tell red from green.
-import type { Frame } from './graph';
+import { type Frame, hash } from './graph';
 import type { State } from './state';
-
-const hash = (text: string) => {
-  let value = 2166136261;
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
-  return value >>> 0;
-};
 
 // "net/http.(*conn).serve" is of net/http, "std::vector<int>::push_back" of std; else the binary's.
 export function packageOf(frame: Frame): string {

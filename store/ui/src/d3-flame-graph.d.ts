@@ -5,7 +5,10 @@ declare module 'd3-flame-graph' {
   export interface ChartNode {
     data: import('./graph').Frame;
     parent: ChartNode | null;
+    children?: ChartNode[];
+    value: number;
     highlight: boolean;
+    ancestors(): ChartNode[]; // from itself to the root
   }
   export interface Tooltip {
     (selection: unknown): void;
@@ -19,6 +22,7 @@ declare module 'd3-flame-graph' {
     minFrameSize(pixels: number): FlameGraph;
     transitionDuration(milliseconds: number): FlameGraph;
     inverted(rootOnTop: boolean): FlameGraph;
+    getName(name: (node: ChartNode) => string): FlameGraph;
     sort(by: (a: ChartNode, b: ChartNode) => number): FlameGraph;
     tooltip(tooltip: Tooltip): FlameGraph;
     setColorMapper(colour: (node: ChartNode) => string): FlameGraph;
@@ -27,6 +31,7 @@ declare module 'd3-flame-graph' {
     onClick(handler: (node: ChartNode) => void): FlameGraph;
     search(term: string): void;
     clear(): void;
+    zoomTo(node: ChartNode): void;
     resetZoom(): void;
     destroy(): void;
   }

@@ -27,5 +27,8 @@ export function formatRate(total: number, seconds: number, unit: string): string
   return `${formatValue(total / seconds, unit)}/s`;
 }
 
-export const formatTime = (milliseconds: number) =>
-  new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ');
+// As the browser's clock shows it, in a form that Date.parse reads back.
+export function formatTime(milliseconds: number): string {
+  const local = new Date(milliseconds - new Date(milliseconds).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19).replace('T', ' ');
+}

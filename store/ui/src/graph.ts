@@ -54,14 +54,32 @@ export const toTable = ({ functions, baseline }: FlameGraphAnswer): FunctionRow[
     .slice(1); // the root
 
 // Growth of the share, in percentage points.
-export const deltaOf = (
-  row: { total: number; baseTotal: number },
-  graph: FlameGraphAnswer,
-): number => {
-  const main = graph.total === 0 ? 0 : row.total / graph.total;
-  const baseTotal = graph.baseline?.total ?? 0;
-  return 100 * (main - (baseTotal === 0 ? 0 : row.baseTotal / baseTotal));
+const growth = (part: number, basePart: number, graph: FlameGraphAnswer) => {
+  const share = (value: number, whole: number) => (whole === 0 ? 0 : value / whole);
+  return 100 * (share(part, graph.total) - share(basePart, graph.baseline?.total ?? 0));
 };
+export const deltaOf = (row: { total: number; baseTotal: number }, graph: FlameGraphAnswer) =>
+  growth(row.total, row.baseTotal, graph);
+export const selfDeltaOf = (row: { self: number; baseSelf: number }, graph: FlameGraphAnswer) =>
+  growth(row.self, row.baseSelf, graph);
+
+// "github.com/shop/cart.(*Cart).Add" -> "cart.(*Cart).Add": what fits a frame.
+export const pathEnd = (name: string) => {
+  const arguments_ = name.search(/[(<\[ ]/);
+  return name.lastIndexOf('/', arguments_ < 0 ? undefined : arguments_) + 1;
+};
+export const shortName = (name: string) => name.slice(pathEnd(name));
+
+// FNV-1a.
+export const hash = (text: string, seed = 2166136261) => {
+  let value = seed;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 16777619);
+  return value >>> 0;
+};
+
+// A frame's place in the graph, for links: the names from the root to it.
+export const pathKey = (names: string[]) =>
+  names.reduce((key, name) => hash(`${name}\n`, key), hash('')).toString(36);
 
 export const matches = (name: string, search: string) =>
   search !== '' && name.toLowerCase().includes(search.toLowerCase());

@@ -20,9 +20,11 @@ const defaults = {
   mainFrom: '',
   mainUntil: '',
   search: '',
-  sort: 'self' as 'self' | 'total' | 'name' | 'delta',
+  sort: 'self' as 'self' | 'total' | 'name' | 'base' | 'delta' | 'selfDelta',
   root: 'top' as 'top' | 'bottom',
   palette: 'standard' as 'standard' | 'colour-blind',
+  zoom: '', // the frame that fills the width: pathKey of graph.ts
+  nodes: '', // how many frames at most; empty: as the store sees fit
 };
 export type State = typeof defaults;
 export type SetState = (change: Partial<State>, keep?: { replace: boolean }) => void;
@@ -64,6 +66,23 @@ export function useUrlState(): [State, SetState] {
 const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
 
 export const matcher = (label: string, value: string) => `${quoted(label)}=${quoted(value)}`;
+
+// The same state with the times that are meant now: what is sent to somebody else stays as it is.
+export function withTimes(state: State, now: number): State {
+  const fixed = (text: string) => {
+    const time = text && timeOf(text, now);
+    return time && !Number.isNaN(time) ? String(Math.round(time)) : text;
+  };
+  return {
+    ...state,
+    from: fixed(state.from),
+    until: fixed(state.until),
+    baseFrom: fixed(state.baseFrom),
+    baseUntil: fixed(state.baseUntil),
+    mainFrom: fixed(state.mainFrom),
+    mainUntil: fixed(state.mainUntil),
+  };
+}
 
 export function queryOf(state: State, filter = state.filter): string {
   const matchers = [state.service && matcher('service_name', state.service), filter.trim()];
