@@ -143,7 +143,7 @@ class CpuPipeline::Impl {
       const int64_t age = SystemClock().MonotonicNanos() - collector_.WindowStartMonotonicNanos();
       if (age >= std::chrono::nanoseconds(window_length_).count()) Rotate();
       if (drains % kDrainsBetweenChores == 0) DoChores();
-      if (drains % kDrainsBetweenChecks == 0) CheckEvents();
+      if (drains % kDrainsBetweenChecks == 1) CheckEvents();
     }
     const MutexLock lock(&mutex_);
     Drain();
@@ -178,10 +178,13 @@ class CpuPipeline::Impl {
   void DoChores() FF_REQUIRES(mutex_) {
     const Result<SampleCounters> counters = sampler_->ReadCounters();
     if (counters.ok()) metrics_.Update(*counters, collector_, unwinder_.counts());
-    const Status cpus = sampler_->RefreshCpus();
-    if (!cpus.ok() && cpus != cpu_status_)
-      Log(LogLevel::kError, "a CPU is not sampled", {{"error", cpus}});
-    cpu_status_ = cpus;
+    TakeCpuStatus(sampler_->RefreshCpus());
+  }
+
+  void TakeCpuStatus(const Status& status) FF_REQUIRES(mutex_) {
+    if (!status.ok() && status != cpu_status_)
+      Log(LogLevel::kError, "a CPU is not sampled", {{"error", status}});
+    cpu_status_ = status;
   }
 
   void CheckEvents() FF_REQUIRES(mutex_) {
@@ -189,10 +192,14 @@ class CpuPipeline::Impl {
     const Result<std::string> stat = ReadFile(stat_path_, kMaxStatBytes);
     if (!events.ok() || !stat.ok()) return;
     const std::string before = event_check_.Problem();
-    event_check_.Update(*events, BusyNanosByCpu(*stat), sampler_->PeriodNanos());
+    const std::vector<int> due =
+        event_check_.Update(*events, BusyNanosByCpu(*stat), sampler_->PeriodNanos());
     const std::string now = event_check_.Problem();
     if (!now.empty() && now != before)
       Log(LogLevel::kError, "CPUs are not sampled", {{"problem", now}});
+    if (due.empty()) return;
+    metrics_.CountReopenedTimers(due.size());
+    TakeCpuStatus(sampler_->ReopenEvents(due));
   }
 
   void RunSymbolize(const std::stop_token& stop) {

@@ -82,6 +82,10 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                                       "Parsing children started: at need, and after a death.")),
       drain_errors_(metrics->Counter("flamefleet_agent_drain_errors_total",
                                      "Reads of the kernel's ring that failed.")),
+      reopened_timers_(
+          metrics->Counter("flamefleet_agent_sampling_timers_reopened_total",
+                           "Sampling timers that were opened again since programs ran on their "
+                           "CPU and they were not heard.")),
       map_bytes_(metrics->Gauge("flamefleet_agent_bpf_map_bytes",
                                 "Kernel memory of the BPF maps without the unwind tables; counts "
                                 "in the container's limit.")),

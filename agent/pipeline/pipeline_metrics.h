@@ -30,6 +30,7 @@ class PipelineMetrics {
   void SetMapBytes(uint64_t bytes) { map_bytes_.Set(static_cast<double>(bytes)); }
   void SetSymbolBytes(uint64_t bytes) { symbol_bytes_.Set(static_cast<double>(bytes)); }
   void CountDrainError() { drain_errors_.Increment(); }
+  void CountReopenedTimers(size_t count) { reopened_timers_.Increment(static_cast<double>(count)); }
   void CountDroppedWindow(uint64_t samples) {
     symbolizer_behind_.Increment(static_cast<double>(samples));
   }
@@ -74,6 +75,7 @@ class PipelineMetrics {
   Follower parser_deaths_;
   Follower parser_starts_;
   CounterMetric drain_errors_;
+  CounterMetric reopened_timers_;
   GaugeMetric map_bytes_;
   GaugeMetric symbol_bytes_;
 };

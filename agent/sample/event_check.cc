@@ -2,6 +2,7 @@
 #include "agent/sample/event_check.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 
 namespace flamefleet::agent {
@@ -40,8 +41,9 @@ std::map<int, uint64_t> BusyNanosByCpu(std::string_view stat) {
   return busy;
 }
 
-void EventCheck::Update(const std::vector<uint64_t>& events, const std::map<int, uint64_t>& busy_ns,
-                        uint64_t period_ns) {
+std::vector<int> EventCheck::Update(const std::vector<uint64_t>& events,
+                                    const std::map<int, uint64_t>& busy_ns, uint64_t period_ns) {
+  std::vector<int> due;
   if (period_ns != period_ns_) cpus_.clear();
   period_ns_ = period_ns;
   std::erase_if(cpus_, [&busy_ns](const auto& cpu) { return !busy_ns.contains(cpu.first); });
@@ -54,16 +56,21 @@ void EventCheck::Update(const std::vector<uint64_t>& events, const std::map<int,
     const uint64_t expected = (std::max(busy, cpu.busy_ns) - cpu.busy_ns) / period_ns;
     if (count > cpu.events) cpu.has_spoken = true;
     if (is_new || expected < kJudgedEvents) continue;
+    const bool is_silent = count - cpu.events < expected / kLeastShare;
     cpu = {.events = count,
            .busy_ns = busy,
            .has_spoken = cpu.has_spoken,
-           .is_silent = count - cpu.events < expected / kLeastShare};
+           .silences = is_silent ? cpu.silences + 1 : 0};
+    if (std::has_single_bit(cpu.silences) ||
+        (is_silent && cpu.silences % kMaxSilencesBetweenReopenings == 0))
+      due.push_back(number);
   }
+  return due;
 }
 
 bool EventCheck::IsSilent() const {
   const auto is_heard = [](const auto& cpu) {
-    return cpu.second.has_spoken && !cpu.second.is_silent;
+    return cpu.second.has_spoken && cpu.second.silences == 0;
   };
   return !Problem().empty() && std::ranges::none_of(cpus_, is_heard);
 }
@@ -73,14 +80,15 @@ std::string EventCheck::Problem() const {
   std::string list;
   size_t count = 0;
   for (const auto& [number, cpu] : cpus_) {
-    if (!cpu.is_silent) continue;
+    if (cpu.silences == 0) continue;
     if (++count <= kMaxListed) list += (list.empty() ? "" : ", ") + std::to_string(number);
   }
   if (count == 0) return "";
   if (count > kMaxListed) list += " and " + std::to_string(count - kMaxListed) + " more";
   return "programs run on CPU " + list +
-         ", but its sampling timer is not heard: see whether kernel.perf_event_max_sample_rate is "
-         "below sampling.frequency and what the kernel's log says of perf, then restart the agent";
+         ", but its sampling timer is not heard. The agent opens it again; if that does not help, "
+         "see whether kernel.perf_event_max_sample_rate is below sampling.frequency and what the "
+         "kernel's log says of perf";
 }
 
 }  // namespace flamefleet::agent

@@ -166,6 +166,9 @@ Status Sampler::OpenEvent(int cpu) {
   attributes.config = PERF_COUNT_SW_CPU_CLOCK;
   attributes.sample_period = period_ns_;
   attributes.disabled = 1;
+  // The idle task is not sampled, and the kernel, which counts events from tick to tick and stops a
+  // timer that has too many, must not count those of a CPU that is idle for long without a tick.
+  attributes.exclude_idle = 1;
   const std::string object = "perf event of CPU " + std::to_string(cpu);
   UniqueFd fd(static_cast<int>(
       ::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
@@ -190,6 +193,12 @@ Status Sampler::RefreshCpus() {
   }
   if (events_.empty()) return UnavailableError("open perf events: no CPU is online");
   return OkStatus();
+}
+
+Status Sampler::ReopenEvents(const std::vector<int>& cpus) {
+  for (const int cpu : cpus)
+    events_.erase(cpu);
+  return RefreshCpus();
 }
 
 int Sampler::OnRecord(void* context, void* data, size_t size) {

@@ -87,6 +87,8 @@ class Sampler {
   // Opens an event on each CPU that came online and closes those of CPUs that went. A CPU that goes
   // and comes back between two calls stays without samples until it goes again.
   Status RefreshCpus();
+  // Closes the events of these CPUs and opens new ones.
+  Status ReopenEvents(const std::vector<int>& cpus);
   size_t CpuCount() const { return events_.size(); }
 
   Result<SampleCounters> ReadCounters() const;

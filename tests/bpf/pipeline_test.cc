@@ -2,6 +2,7 @@
 // From a running program to its finished profile, on the kernel of this machine.
 #include "agent/pipeline/cpu_pipeline.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,12 +16,15 @@
 #include "base/metrics.h"
 #include "base/pprof/profile.h"
 #include "tests/bpf/child.h"
+#include "tests/bpf/perf_events.h"
 
 namespace flamefleet::agent {
 namespace {
 
 using flamefleet::testing::Burner;
+using flamefleet::testing::StopPerfEvents;
 using flamefleet::testing::TestCgroup;
+using ::testing::ContainsRegex;
 
 constexpr char kContainerA[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 constexpr char kContainerB[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
@@ -41,7 +45,7 @@ class Profiles {
   // Waits until the profiles hold that many samples in all.
   bool WaitForSamples(uint64_t count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(60), [this, count] {
+    return changed_.wait_for(lock, std::chrono::minutes(3), [this, count] {
       uint64_t total = 0;
       for (const FinishedProfile& profile : profiles_)
         total += profile.samples;
@@ -164,6 +168,22 @@ TEST(CpuPipeline, NamesTheWholeChainDemangled) {
   }
   // In its first and last instruction a function has no frame yet or no more.
   EXPECT_GT(whole_chain, seventy * 9 / 10);
+}
+
+TEST(CpuPipeline, OpensTimersAgainThatHaveFallenSilent) {
+  const Burner burner({"split"});
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate(HostOptions(burner.pid(), 499), &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  ASSERT_TRUE(profiles.WaitForSamples(100));
+  ASSERT_GT(StopPerfEvents(), 0u);
+  const uint64_t heard = pipeline->SamplesSeen();
+  // Without new timers no more are heard than were in the ring, those of a drain.
+  EXPECT_TRUE(profiles.WaitForSamples(heard + 300));
+  pipeline->Stop();
+  EXPECT_THAT(metrics.RenderText(),
+              ContainsRegex("flamefleet_agent_sampling_timers_reopened_total [1-9]"));
 }
 
 TEST(CpuPipeline, JoinsNamedKernelFramesOntoUserFrames) {

@@ -16,12 +16,14 @@
 #include "agent/host/container_id.h"
 #include "base/fd.h"
 #include "tests/bpf/child.h"
+#include "tests/bpf/perf_events.h"
 
 namespace flamefleet::agent {
 namespace {
 
 using flamefleet::testing::Burner;
 using flamefleet::testing::Child;
+using flamefleet::testing::StopPerfEvents;
 using flamefleet::testing::TestCgroup;
 
 constexpr char kContainerA[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -303,6 +305,25 @@ TEST(BpfSampler, CountsTheEventsOfEachCpu) {
   ASSERT_TRUE(events.ok()) << events.status();
   EXPECT_GE(events->size(), sampler->CpuCount());
   EXPECT_GE(std::accumulate(events->begin(), events->end(), uint64_t{0}), 50u);
+}
+
+TEST(BpfSampler, AStoppedEventIsHeardAgainOnceItIsReopened) {
+  const Burner burner({"split"});
+  const auto sampler =
+      MustCreate({.scope = FF_SCOPE_PIDS, .pids = {burner.pid()}, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Recorder recorder;
+  ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > 10; }));
+  ASSERT_EQ(StopPerfEvents(), sampler->CpuCount());
+  ASSERT_TRUE(sampler->Drain(recorder).ok());
+  const std::vector<uint64_t> before = *sampler->EventsByCpu();
+  std::vector<int> cpus(sampler->CpuCount());
+  std::iota(cpus.begin(), cpus.end(), 0);
+  ASSERT_EQ(*sampler->EventsByCpu(), before);
+  ASSERT_TRUE(sampler->ReopenEvents(cpus).ok());
+  EXPECT_EQ(sampler->CpuCount(), cpus.size());
+  const size_t heard = recorder.samples.size();
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > heard + 10; }));
 }
 
 // Instructions that the verifier went through for the program that was loaded last.

@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Pair;
 
 constexpr uint64_t kPeriod = 10'000'000;
@@ -83,6 +84,33 @@ TEST(EventCheck, BeginsAnewWithAnotherFrequencyOrCpu) {
   check.Update({0}, {}, 2 * kPeriod);  // it went
   check.Update({0}, {{0, 20 * kSecond}}, 2 * kPeriod);
   EXPECT_FALSE(check.IsSilent());
+}
+
+TEST(EventCheck, ASilentTimerIsOpenedAgainAtOnceAndThenEverMoreRarely) {
+  EventCheck check;
+  check.Update({0, 0}, {{0, 0}, {1, 0}}, kPeriod);
+  std::vector<uint64_t> reopened;
+  for (uint64_t n = 1; n <= 200; ++n) {
+    const uint64_t busy = 10 * n * kSecond;
+    const std::vector<int> due = check.Update({1000 * n, 0}, {{0, busy}, {1, busy}}, kPeriod);
+    if (due.empty()) continue;
+    EXPECT_THAT(due, ElementsAre(1));
+    reopened.push_back(n);
+  }
+  EXPECT_THAT(reopened, ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 192));
+}
+
+TEST(EventCheck, ATimerThatWasHeardAgainIsOpenedAgainAtOnce) {
+  EventCheck check;
+  auto update = [&check, seconds = uint64_t{0}](uint64_t events) mutable {
+    return check.Update({events}, {{0, kSecond * seconds++ * 10}}, kPeriod);
+  };
+  update(0);
+  EXPECT_THAT(update(0), ElementsAre(0));
+  EXPECT_THAT(update(0), ElementsAre(0));
+  EXPECT_THAT(update(0), IsEmpty());
+  EXPECT_THAT(update(1000), IsEmpty());
+  EXPECT_THAT(update(1000), ElementsAre(0));
 }
 
 TEST(EventCheck, SumsThatStepBackAreNoTimeAtAll) {
