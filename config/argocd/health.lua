@@ -24,6 +24,10 @@ end
 if is_true("Ready") and not is_true("Reconciling") then
   return {status = "Healthy", message = ready.message}
 end
+-- Nobody uses the backend yet: that is no progress to wait for.
+if ready.status == "Unknown" and ready.reason == "NotUsed" then
+  return {status = "Healthy", message = ready.message}
+end
 if ready.reason == "Paused" then
   return {status = "Suspended", message = ready.message}
 end

@@ -97,6 +97,12 @@ class Health(unittest.TestCase):
         paused["status"]["conditions"][0]["reason"] = "Paused"
         self.assertEqual(self.judged([paused]), {("ProfilingTarget", "partly"): ("InProgress", "Suspended")})
 
+    def test_backend_that_nobody_uses_yet_is_healthy(self):
+        unused = item("ProfilingBackend", "unknown")
+        unused["metadata"]["generation"] = 1
+        unused["status"]["conditions"][0]["reason"] = "NotUsed"
+        self.assertEqual(self.judged([unused]), {("ProfilingBackend", "unknown"): ("InProgress", "Healthy")})
+
     def test_component_gives_argo_the_script_for_each_kind(self):
         with tempfile.TemporaryDirectory() as folder:
             config = "../" * len(folder.split("/")[1:]) + str(CONFIG.relative_to("/"))

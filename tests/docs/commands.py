@@ -17,6 +17,7 @@ NOT_RUN = {
     "docker build": IMAGE,
     "docker push": IMAGE,
     "kubectl -n flamefleet-system rollout status": NODES,
+    "kubectl -n flamefleet-system wait --for=delete job/flamefleet-starter": NODES,
     "kubectl wait --for=condition=Ready agentpool/default": NODES,
     "kubectl -n flamefleet-system port-forward": FOREVER,
     "flamefleet-store --data": FOREVER,
@@ -25,8 +26,8 @@ NOT_RUN = {
     "kubectl delete profilingtargets": "deletion_test deletes everything, with the controllers that it takes",
     "kubectl delete --ignore-not-found -k": "deletion_test deletes everything, with the controllers that it takes",
 }
-# What a test has elsewhere: where the store is, and a terminal instead of a browser.
-INSTEAD = {"http://127.0.0.1:4040": "{store}", "-http=:": "-top"}
+# What a test has elsewhere: where the store is, and a terminal instead of a browser; and it keeps its backend.
+INSTEAD = {"http://127.0.0.1:4040": "{store}", "-http=:": "-top", "kubectl replace": "kubectl replace --dry-run=server"}
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _HERE_DOCUMENT = re.compile(r"<< '(\w+)'$")

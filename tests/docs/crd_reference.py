@@ -9,8 +9,8 @@ HEAD = """\
 # Kinds
 
 <!-- Made by `make docs-update` of crds/; a test compares. Do not edit. -->
-The objects that people write, and their status. `kubectl explain profilingtarget.spec --recursive` says the same on a
-cluster. `[]` is an element of a list, `{}` a value of a map. Examples are in [config/samples](../config/samples),
+The objects that people write, and their status. `kubectl explain profilingtarget.spec.profiles` says the same on a
+cluster, one level at a time. `[]` is an element of a list, `{}` a value of a map. Examples are in [config/samples](../config/samples),
 reasons in [reasons.md](reasons.md).
 """
 # In the order in which people meet them.

@@ -105,6 +105,7 @@ class FleetTest(unittest.TestCase):
         for name in ("config", "crds"):
             shutil.copytree(ROOT / name, clone / name)
         shutil.copytree(ROOT / "config/samples", clone / "apps")
+        (clone / "ca.crt").write_text("the authority of the reader's Pyroscope")
         environment = {**os.environ, "KUBECONFIG": self.fleet.kubeconfig, "PPROF_TMPDIR": str(self.fleet.folder),
                        "PATH": f"{self.fleet.folder}/api:{BIN}:{os.environ['PATH']}"}
         not_run = set()
