@@ -12,6 +12,8 @@
 #include "operator/control/control_server.h"
 #include "operator/controllers.h"
 #include "operator/debug_state.h"
+#include "operator/fleet_publisher.h"
+#include "operator/fleet_report.h"
 #include "operator/own_image.h"
 #include "operator/plan/names.h"
 #include "operator/process_metrics.h"
@@ -43,6 +45,7 @@ class Operator::Impl {
   HttpServerResponse Readiness() const;
   HttpServerResponse AnswerDebug(const HttpServerRequest& request) const;
   Status ServeHttp();
+  std::vector<std::string> ManagedStores() const;  // their endpoints
   void SetServing(const control::ControlServer* agents);
   Result<plan::ObjectSettings> FindSettings(const std::stop_token& stop);
   // A term as the leader.
@@ -224,11 +227,25 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
   triggers_.All();
   const std::jthread thread = StartThread(
       "worker", [&worker](const std::stop_token& stop_worker) { worker.Run(stop_worker); });
+  FleetPublisher publisher([this] { return ManagedStores(); },
+                           [this] { return FleetReport(cache_); });
+  const std::jthread publishing =
+      StartThread("fleet", [&publisher](const std::stop_token& done) { publisher.Run(done); });
   SetServing(&agents);
   while (!WaitForStop(term_over, std::chrono::hours(1))) {
   }
   SetServing(nullptr);
   return OkStatus();
+}
+
+std::vector<std::string> Operator::Impl::ManagedStores() const {
+  std::vector<std::string> endpoints;
+  for (const auto& backend : cache_.backends.List()) {
+    if (backend->spec.managed_store && !backend->meta.deleting) {
+      endpoints.push_back(plan::StoreEndpoint(backend->meta.name, options_.ns));
+    }
+  }
+  return endpoints;
 }
 
 Result<std::unique_ptr<Operator>> Operator::Create(const OperatorOptions& options,

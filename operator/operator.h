@@ -12,7 +12,7 @@
 // once and tries again.
 //
 // Thread: Create, Run and the destructor from one thread. Threads inside: one watch per kind,
-// `worker`, `lease`, those of HttpServer and ControlServer.
+// `worker`, `lease`, `fleet`, those of HttpServer and ControlServer.
 // Errors: Create: what keeps the operator from starting; Run: OK after stop was requested.
 #pragma once
 

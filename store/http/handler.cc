@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/gzip.h"
+#include "store/http/fleet_handler.h"
 #include "store/http/push_handler.h"
 #include "store/http/querier_handler.h"
 #include "store/http/query_handler.h"
@@ -17,6 +18,7 @@ constexpr char kPushPath[] = "/push.v1.PusherService/Push";
 constexpr char kPush[] = "push";
 constexpr char kIngest[] = "ingest";
 constexpr char kQuerier[] = "querier";
+constexpr char kFleet[] = "fleet";
 constexpr char kOther[] = "other";
 constexpr size_t kMinCompressedBytes = 1 << 10;  // a smaller answer fits one packet as it is
 
@@ -35,6 +37,8 @@ A browser that opens this address gets the web UI.
   GET  /series                       label sets
   GET  /labels                       label names
   GET  /labels/NAME/values           values of a label
+  GET  /fleet                        pools, backends, targets and failing pods, as the operator
+                                     said last; the operator's POST
   GET  /healthz  /readyz  /metrics
 
 Queries take
@@ -54,7 +58,7 @@ class RequestCounters {
  public:
   explicit RequestCounters(Metrics* metrics) {
     std::vector<std::string> routes = QueryHandler::Routes();
-    routes.insert(routes.end(), {kPush, kIngest, kQuerier, kOther});
+    routes.insert(routes.end(), {kPush, kIngest, kQuerier, kFleet, kOther});
     for (const std::string& route : routes) {
       for (const char* code : kClasses) {
         counters_.emplace(std::pair(route, code),
@@ -100,6 +104,7 @@ class StoreHandler::Impl {
         push_(database, clock, metrics),
         queries_(&engine_),
         querier_(&engine_),
+        fleet_(clock),
         counters_(metrics) {}
 
   HttpServerResponse Handle(const HttpServerRequest& request) {
@@ -116,6 +121,7 @@ class StoreHandler::Impl {
     if (path == kPushPath) return kPush;
     if (path == "/ingest" || path == "/pyroscope/ingest") return kIngest;
     if (QuerierHandler::IsMine(path)) return kQuerier;
+    if (path == "/fleet") return kFleet;
     const std::string query = QueryHandler::RouteOf(path);
     return query.empty() ? kOther : query;
   }
@@ -124,7 +130,8 @@ class StoreHandler::Impl {
   std::optional<HttpServerResponse> CheckAccess(const std::string& route,
                                                 const HttpServerRequest& request) const {
     if (request.path == "/healthz" || request.path == "/readyz") return std::nullopt;
-    const bool writes = route == kPush || route == kIngest;
+    const bool writes =
+        route == kPush || route == kIngest || (route == kFleet && request.method != "GET");
     const std::string authorization = request.Header("authorization");
     if (access_.Allows(authorization, writes ? Access::Role::kWrite : Access::Role::kRead)) {
       return std::nullopt;
@@ -141,6 +148,7 @@ class StoreHandler::Impl {
     if (route == kPush) return push_.Handle(request);
     if (route == kIngest) return push_.HandleIngest(request);
     if (route == kQuerier) return querier_.Handle(request);
+    if (route == kFleet) return fleet_.Handle(request);
     if (request.method != "GET") {
       return {.status = 405, .body = "use GET\n", .headers = {{"Allow", "GET"}}};
     }
@@ -163,6 +171,7 @@ class StoreHandler::Impl {
   PushHandler push_;
   QueryHandler queries_;
   QuerierHandler querier_;
+  FleetHandler fleet_;
   RequestCounters counters_;
 };
 

@@ -21,7 +21,7 @@ export default defineConfig({
   build: { target: 'es2020', assetsInlineLimit: 0 },
   server: {
     proxy: Object.fromEntries(
-      ['/pprof', '/flamegraph', '/timeline', '/types', '/series', '/labels'].map((path) => [path, store]),
+      ['/pprof', '/flamegraph', '/timeline', '/types', '/series', '/labels', '/fleet'].map((path) => [path, store]),
     ),
   },
 });

@@ -317,6 +317,38 @@ test('nothing to see says why', async () => {
   await finish('empty');
 });
 
+test('the fleet says why a pod has no profile, as the operator said it', async () => {
+  await open({ view: 'fleet' });
+  await until(() => /No operator has told about a fleet/.test(document.querySelector('.no-data')?.innerText ?? ''));
+  await finish('fleet-untold');
+  const body = readFileSync(new URL('../data/fleet_report.json', import.meta.url));
+  assert.equal((await fetch(`${url}/fleet`, { method: 'POST', body })).status, 204);
+  await click('Refresh');
+  await until(() => document.querySelectorAll('.fleet section').length === 6);
+  const sections = Object.fromEntries(
+    await page.$$eval('.fleet section', (all) =>
+      all.map((section) => [
+        section.getAttribute('aria-label'),
+        [...section.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText)),
+      ]),
+    ),
+  );
+  const failing = sections['Pods without a profile'];
+  assert.deepEqual(failing.map((row) => row[0]), ['shop/checkout-7d9f-x2', 'ml/train-0', 'ml/train-1']);
+  assert.match(failing[0][3], /^NotFound GET .*: 404: <img src=x onerror=alert\(1\)>$/);
+  assert.equal(failing[1].at(-1), 'annotations, pool gpu');
+  assert.deepEqual(sections['Nodes with a problem'][0].slice(0, 1), ['gpu-1']);
+  assert.match(sections['Pools'][0][1], /^NodesDegraded 1 of 2 nodes has a problem/);
+  assert.deepEqual(sections['Pools'][1].slice(0, 6), ['default', 'Ready', '12', '12', '12', '0']);
+  assert.deepEqual(sections['Targets'].map((row) => row.slice(0, 1)[0]), ['shop/checkout', 'shop/cart']);
+  assert.deepEqual(sections['Backends'][0].slice(3, 7), ['13', '0', '4', '80.00 KiB']);
+  assert.match(sections['Pods with a warning'][0][3], /cpu-path is no annotation/);
+  await finish('fleet');
+  await page.type('input[type=search]', 'gpu-0');
+  await until(() => document.querySelectorAll('.fleet section:first-of-type tbody tr').length === 1);
+  assert.match(page.url(), /search=gpu-0/);
+});
+
 test('a function named as markup is text', async () => {
   await open({ view: 'single', service: 'cart' });
   await graphShown();

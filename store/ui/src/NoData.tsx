@@ -1,5 +1,5 @@
 import { ApiError, getTypes } from './api';
-import { type State } from './state';
+import { type State, linkTo } from './state';
 import { useAnswer } from './useAnswer';
 
 // Why there is nothing to see, and what to do about it.
@@ -23,7 +23,8 @@ export function NoData({ error, state }: { error?: Error; state: State }) {
       {empty ? (
         <p>
           Nothing at all was stored in this range. If the store has just started, the first profiles come within a
-          minute; otherwise <code>kubectl get profilingtargets -A</code> says what keeps them away.
+          minute; otherwise the <a href={linkTo({ ...state, view: 'fleet', search: '' })}>fleet</a> says what keeps
+          them away.
         </p>
       ) : (
         <p>

@@ -38,6 +38,50 @@ export interface ProfileType {
   default: boolean;
 }
 
+// What a status of our kinds says; operator/fleet_report.h.
+export interface FailingPod {
+  namespace?: string;
+  name: string;
+  node?: string;
+  profile?: string;
+  reason: string;
+  message: string;
+  since?: string;
+}
+
+interface PodCounts {
+  matched: number;
+  profiled: number;
+  failing: number;
+  waiting: number;
+  idle: number;
+}
+
+export interface FleetObject {
+  name: string;
+  namespace?: string;
+  status: {
+    conditions?: { type: string; status: string; reason: string; message: string }[];
+    failingPods?: FailingPod[];
+    warnings?: FailingPod[];
+    nodes?: { desired?: number; ready?: number; profiling?: number; degraded?: number };
+    problemNodes?: { name: string; reason: string; message: string }[];
+    annotatedPods?: PodCounts;
+    pods?: PodCounts;
+    lastProfileTime?: string;
+    endpoint?: string;
+    agents?: { delivering: number; failing: number };
+    backlog?: { profiles: number; bytes: number; oldest?: string };
+  };
+}
+
+interface FleetList {
+  total: number;
+  items: FleetObject[];
+}
+
+export type FleetReport = Record<'pools' | 'backends' | 'targets', FleetList>;
+
 // What a query means: a profile type and label matchers, from when to when.
 export interface Selection {
   query: string;
@@ -86,6 +130,9 @@ export const getFlameGraph = (
 
 export const getTimeline = (selection: Selection, by: string, signal: AbortSignal) =>
   get<TimelineAnswer>('/timeline', { ...selection, ...(by && { by }) }, signal);
+
+export const getFleet = (signal: AbortSignal) =>
+  get<{ ageSeconds: number; fleet: FleetReport }>('/fleet', {}, signal);
 
 export const getTypes = async (from: string, until: string, signal: AbortSignal) =>
   (await get<{ types: ProfileType[] }>('/types', { from, until }, signal)).types;

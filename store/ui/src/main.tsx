@@ -3,9 +3,10 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import 'uplot/dist/uPlot.min.css';
 import { getTypes } from './api';
 import { Comparison, Diff } from './Comparison';
+import { Fleet } from './Fleet';
 import { Overview } from './Overview';
 import { Single } from './Single';
-import { type View, linkTo, useUrlState, views } from './state';
+import { type State, type View, linkTo, useUrlState, views } from './state';
 import './style.css';
 import { Filter, RangeSelect, ServiceSelect, TypeSelect } from './Toolbar';
 import { useAnswer } from './useAnswer';
@@ -15,7 +16,14 @@ const titles: Record<View, string> = {
   single: 'Flame graph',
   compare: 'Comparison',
   diff: 'Diff',
+  fleet: 'Fleet',
 };
+// A function that was searched is no pod.
+const goTo = (state: State, view: View): State => ({
+  ...state,
+  view,
+  search: (view === 'fleet') === (state.view === 'fleet') ? state.search : '',
+});
 const themes = ['system', 'light', 'dark'];
 
 function Theme() {
@@ -58,12 +66,12 @@ function App() {
           {views.map((view) => (
             <a
               key={view}
-              href={linkTo({ ...state, view })}
+              href={linkTo(goTo(state, view))}
               aria-current={state.view === view ? 'page' : undefined}
               onClick={(event) => {
                 if (event.metaKey || event.ctrlKey || event.shiftKey) return;
                 event.preventDefault();
-                change({ view });
+                change(goTo(state, view));
               }}
             >
               {titles[view]}
@@ -75,10 +83,14 @@ function App() {
       <main>
         <h1>{titles[state.view]}</h1>
         <div class="toolbar">
-          <TypeSelect types={types.value ?? []} state={state} change={change} />
-          {state.view !== 'overview' && <ServiceSelect state={state} change={change} />}
-          <Filter label="Labels" state={state} value={state.filter} onChange={(filter) => change({ filter })} />
-          <RangeSelect state={state} change={change} />
+          {state.view !== 'fleet' && (
+            <>
+              <TypeSelect types={types.value ?? []} state={state} change={change} />
+              {state.view !== 'overview' && <ServiceSelect state={state} change={change} />}
+              <Filter label="Labels" state={state} value={state.filter} onChange={(filter) => change({ filter })} />
+              <RangeSelect state={state} change={change} />
+            </>
+          )}
           <button onClick={() => setRefresh(refresh + 1)}>Refresh</button>
         </div>
         <div key={refresh}>
@@ -86,6 +98,7 @@ function App() {
           {state.view === 'single' && <Single state={state} change={change} />}
           {state.view === 'compare' && <Comparison state={state} change={change} />}
           {state.view === 'diff' && <Diff state={state} change={change} />}
+          {state.view === 'fleet' && <Fleet state={state} change={change} />}
         </div>
       </main>
     </>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Selection } from './api';
 
-export const views = ['overview', 'single', 'compare', 'diff'] as const;
+export const views = ['overview', 'single', 'compare', 'diff', 'fleet'] as const;
 export type View = (typeof views)[number];
 
 const defaults = {

@@ -80,8 +80,11 @@ TEST_F(AccessTest, RoutesWantTheirRole) {
   const std::string reader = "Basic " + EncodeBase64("grafana:secret");
   EXPECT_EQ(Ask("POST", kPush, reader).status, 403);
   EXPECT_EQ(Ask("POST", "/ingest", reader).status, 403);
-  for (const char* path :
-       {"/top", "/", "/metrics", "/pprof", "/querier.v1.QuerierService/Diff", "/nothing", kPush}) {
+  EXPECT_EQ(Ask("POST", "/fleet", reader).status, 403);
+  EXPECT_EQ(Ask("GET", "/fleet", "Bearer agent-token").status, 403);
+  EXPECT_EQ(Ask("GET", "/fleet", reader).status, 404);  // nothing was said yet
+  for (const char* path : {"/top", "/", "/metrics", "/pprof", "/querier.v1.QuerierService/Diff",
+                           "/nothing", "/fleet", kPush}) {
     const HttpServerResponse response = Ask("GET", path, "");
     EXPECT_EQ(response.status, 401) << path;
     EXPECT_TRUE(response.headers.contains("WWW-Authenticate"));

@@ -252,6 +252,22 @@ TEST_F(HandlerTest, BrowsersGetTheUi) {
     EXPECT_EQ(Send(port(), "GET", path).status, 404) << path;
 }
 
+TEST_F(HandlerTest, FleetIsShownAsTheOperatorSaidItLast) {
+  EXPECT_EQ(Get(port(), "/fleet").status, 404);
+  EXPECT_EQ(Send(port(), "POST", "/fleet", {}, R"({"pools":{"total":1}})").status, 204);
+  EXPECT_EQ(Send(port(), "POST", "/fleet", {}, R"({"pools":{"total":2}})").status, 204);
+  clock_.Advance(7 * kNanosPerSecond);
+  const nlohmann::json shown = Json(Get(port(), "/fleet"));
+  EXPECT_EQ(shown.at("fleet").at("pools").at("total"), 2);
+  EXPECT_EQ(shown.at("ageSeconds"), 7);
+  // What is no object, or too large, changes nothing.
+  for (const std::string bad : {"", "[]", "{", "{} {}", "{\"a\": \xff}"})
+    EXPECT_EQ(Send(port(), "POST", "/fleet", {}, bad).status, 400) << bad;
+  EXPECT_EQ(Send(port(), "POST", "/fleet", {}, "{" + std::string(3 << 20, ' ') + "}").status, 413);
+  EXPECT_EQ(Send(port(), "DELETE", "/fleet").status, 405);
+  EXPECT_EQ(Json(Get(port(), "/fleet")).at("fleet"), shown.at("fleet"));
+}
+
 TEST_F(HandlerTest, BadQueriesSayWhatIsWrong) {
   PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow));
   PushOrDie(SeriesLabels("py"), FileAt("sdk_py_cpu.pb", kNow));
