@@ -74,9 +74,10 @@ bool ReadRequest(Tls& client, Request& request) {
     const size_t end = text.find("\r\n", at);
     const std::string line = text.substr(at, end - at);
     at = end + 2;
-    if (line.starts_with("Content-Length: ")) body_size = std::stoul(line.substr(16));
-    if (line.starts_with("Authorization: ")) request.has_token = true;
-    if (!line.starts_with("Connection: ")) request.headers += line + "\r\n";
+    // Not every client has a space after the colon.
+    if (line.starts_with("Content-Length:")) body_size = std::stoul(line.substr(15));
+    if (line.starts_with("Authorization:")) request.has_token = true;
+    if (!line.starts_with("Connection:")) request.headers += line + "\r\n";
   }
   if (request.body.size() < body_size) {
     const size_t there = request.body.size();
