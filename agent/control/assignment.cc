@@ -110,7 +110,9 @@ proto::Snapshot Assignment::ToSnapshot() const {
 }
 
 Work Assignment::BuildWork(milliseconds window) const {
-  Work work = {.frequency_hz = config_.sampling_frequency_hz()};
+  Work work = {.frequency_hz = config_.sampling_frequency_hz(),
+               .stack_depth = config_.stack_depth(),
+               .inlines = !config_.without_inlines()};
   for (const proto::Backend& backend : config_.backends()) {
     work.backends.push_back({.name = backend.name(),
                              .endpoint = backend.endpoint(),

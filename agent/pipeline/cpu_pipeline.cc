@@ -117,6 +117,11 @@ class CpuPipeline::Impl {
     return OkStatus();
   }
 
+  Status SetStackDepth(uint32_t frames) {
+    const MutexLock lock(&mutex_);
+    return sampler_->SetStackDepth(frames == 0 ? kDefaultStackDepth : frames);
+  }
+
   std::string Silence() const {
     const MutexLock lock(&mutex_);
     return event_check_.IsSilent() ? event_check_.Problem() : "";
@@ -270,6 +275,10 @@ void CpuPipeline::SetTargets(std::vector<CpuTarget> targets) {
 
 Status CpuPipeline::SetFrequency(uint32_t frequency_hz) {
   return impl_->SetFrequency(frequency_hz);
+}
+
+Status CpuPipeline::SetStackDepth(uint32_t frames) {
+  return impl_->SetStackDepth(frames);
 }
 
 std::string CpuPipeline::Silence() const {

@@ -2,12 +2,12 @@
 // CpuPipeline: from the kernel's samples to finished profiles: sample -> stack -> symbol -> profile
 // -> compress.
 //
-// Thread: Create, SetTargets, SetFrequency, SetLines and Stop from one thread (control). It owns
-// the threads "ff-sample", which drains the ring, and "ff-symbolize", which names, encodes,
-// compresses and calls the sink; its Unwinder owns "ff-unwind", which ends with the pipeline, not
-// with Stop. Bounds: one window is being filled and at most two wait for symbolization; a further
-// one drops the oldest, counted. Errors: Create: the preflight's verdict, one line per missing
-// capability or kernel feature, what to do included.
+// Thread: Create, the Set functions and Stop from one thread (control). It owns the threads
+// "ff-sample", which drains the ring, and "ff-symbolize", which names, encodes, compresses and
+// calls the sink; its Unwinder owns "ff-unwind", which ends with the pipeline, not with Stop.
+// Bounds: one window is being filled and at most two wait for symbolization; a further one drops
+// the oldest, counted. Errors: Create: the preflight's verdict, one line per missing capability or
+// kernel feature, what to do included.
 #pragma once
 
 #include <chrono>
@@ -63,6 +63,8 @@ class CpuPipeline {
   // that has a target wait for it, until the second window ends; then they are dropped, counted.
   void SetTargets(std::vector<CpuTarget> targets);
   Status SetFrequency(uint32_t frequency_hz);
+  // User frames of a stack, 1..511; 0: the default.
+  Status SetStackDepth(uint32_t frames);
   // Whether profiles have inlined functions, files and lines where programs have DWARF; they do
   // from the start. In force from the next window that ends.
   void SetLines(bool wanted);

@@ -125,6 +125,9 @@ Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
             {{"frequency_hz", work.frequency_hz}, {"error", changed}});
       }
     }
+    pipeline_->SetLines(work.inlines);
+    const Status depth = pipeline_->SetStackDepth(work.stack_depth);
+    if (!depth.ok()) Log(LogLevel::kError, "stack depth not changed", {{"error", depth}});
     pipeline_->SetTargets(std::move(work.cpu_targets));
   }
   scraper_->SetJobs(work.scrape_jobs);

@@ -81,7 +81,9 @@ void ReadSpec(const ObjectReader& in, AgentPoolSpec& spec) {
   in.Object("optIn", [&](const ObjectReader& opt_in) { ReadOptIn(opt_in, spec.opt_in); });
   in.Object("sampling", [&](const ObjectReader& sampling) {
     sampling.Integer("frequency", spec.sampling_frequency_hz);
+    sampling.Integer("stackDepth", spec.stack_depth);
   });
+  in.Object("symbols", [&](const ObjectReader& symbols) { symbols.Bool("inlines", spec.inlines); });
 }
 
 void ReadStatus(const ObjectReader& in, AgentPoolStatus& status) {

@@ -55,6 +55,8 @@ struct AgentPoolSpec {
   PoolScope scope = PoolScope::kOptIn;
   OptIn opt_in;
   int32_t sampling_frequency_hz = 19;
+  int32_t stack_depth = 127;
+  bool inlines = true;  // symbols.inlines
   Resources resources;
   std::string spool_size = "1Gi";  // on the node's disk
   std::string image;               // empty: the one the operator was started with

@@ -41,7 +41,10 @@ bool IsOlder(const api::AgentPool& pool, const api::AgentPool& than) {
 }
 
 AgentConfig ConfigOf(const api::AgentPool& pool, const BackendTable& backends) {
-  return {.sampling_frequency_hz = pool.spec.sampling_frequency_hz, .backends = backends.All()};
+  return {.sampling_frequency_hz = pool.spec.sampling_frequency_hz,
+          .stack_depth = pool.spec.stack_depth,
+          .inlines = pool.spec.inlines,
+          .backends = backends.All()};
 }
 
 }  // namespace flamefleet::plan

@@ -79,6 +79,8 @@ struct Backend {
 // What all agents of a pool share.
 struct AgentConfig {
   int32_t sampling_frequency_hz = 0;
+  int32_t stack_depth = 0;
+  bool inlines = true;
   std::vector<Backend> backends;  // by name
 
   friend bool operator==(const AgentConfig&, const AgentConfig&) = default;

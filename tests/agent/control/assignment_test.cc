@@ -91,8 +91,13 @@ TEST_F(AssignmentTest, ADeltaReplacesAddsAndRemovesPods) {
 
 TEST_F(AssignmentTest, AConfigInADeltaReplacesTheConfig) {
   ASSERT_TRUE(Apply(kSnapshot).ok());
-  ASSERT_TRUE(Apply("delta { version: 8 config { sampling_frequency_hz: 97 } }").ok());
+  EXPECT_TRUE(BuildWork().inlines);
+  ASSERT_TRUE(Apply("delta { version: 8 config { "
+                    "sampling_frequency_hz: 97 without_inlines: true stack_depth: 300 } }")
+                  .ok());
   EXPECT_EQ(BuildWork().frequency_hz, 97U);
+  EXPECT_FALSE(BuildWork().inlines);
+  EXPECT_EQ(BuildWork().stack_depth, 300U);
   EXPECT_THAT(BuildWork().backends, IsEmpty());
   EXPECT_THAT(PodsOfCollections(), ElementsAre("a", "b"));
 }

@@ -185,7 +185,7 @@ TEST(ProfilingBackendStatus, ComesBackFromJsonAsItWas) {
 TEST(DecodeAgentPool, ReadsTheWholeSpec) {
   const Result<AgentPool> pool = DecodeAgentPool(json::parse(R"({
     "metadata": {"name": "default"},
-    "spec": {"nodeSelector": {"disk": "ssd"}, "sampling": {"frequency": 97},
+    "spec": {"nodeSelector": {"disk": "ssd"}, "sampling": {"frequency": 97, "stackDepth": 511}, "symbols": {"inlines": false},
              "tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5}],
              "resources": {"requests": {"cpu": "50m"}}, "image": "i:1", "imagePullPolicy": "Never",
              "imagePullSecrets": [{"name": "registry"}], "priorityClassName": "high",
@@ -199,6 +199,8 @@ TEST(DecodeAgentPool, ReadsTheWholeSpec) {
   EXPECT_EQ(pool->spec.tolerations, (std::vector<Toleration>{{"", "Exists", "", "", std::nullopt},
                                                              {"a", "", "b", "NoExecute", 5}}));
   EXPECT_EQ(pool->spec.sampling_frequency_hz, 97);
+  EXPECT_EQ(pool->spec.stack_depth, 511);
+  EXPECT_FALSE(pool->spec.inlines);
   EXPECT_EQ(pool->spec.resources.requests, (StringMap{{"cpu", "50m"}}));
   EXPECT_EQ(pool->spec.image, "i:1");
   EXPECT_EQ(pool->spec.image_pull_policy, "Never");
