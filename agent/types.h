@@ -8,6 +8,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/stack_ends.h"
+
 namespace flamefleet::agent {
 
 using Labels = std::map<std::string, std::string>;
@@ -50,6 +52,7 @@ struct FinishedProfile {
                         // one label set share it
   std::string pprof;    // gzip
   uint64_t samples = 0;
+  StackEnds stack_ends{};  // of `samples`, when they were taken by agent/pipeline
 };
 
 }  // namespace flamefleet::agent

@@ -57,6 +57,7 @@ namespace reasons {
   X(SpoolDamaged, "The spool on the node's disk could not be read and was begun anew.")                            \
   X(QueueFull, "The queue of undelivered profiles was full and the oldest had to go; look at the backend.")        \
   X(AgentStopped, "The agent, which had no spool on a disk, was stopped before the backend took the profile.")     \
+  X(ProfilesIncomplete, "Something is missing on the node; the message says what its profiles lack and what to do.")  \
   X(SamplingUnavailable, "eBPF sampling does not run on this node; the node's problems say why.")
 // clang-format on
 

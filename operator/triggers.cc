@@ -157,6 +157,7 @@ std::optional<std::set<std::string>> ChangedPods(const plan::NodeReport* before,
     } else {
       plan::CollectionHealth health = old->second;
       health.last_delivered_ns = now->second.last_delivered_ns;
+      health.stacks = now->second.stacks;
       // Never delivered and delivered once are different things.
       const bool first = old->second.last_delivered_ns == 0 && health.last_delivered_ns != 0;
       if (first || health != now->second) changed.insert(now->first.pod_uid);

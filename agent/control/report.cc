@@ -59,6 +59,12 @@ proto::Report BuildReport(const std::vector<CollectionStatus>& collections,
     health->set_last_delivered_unix_ms(status.last_delivered_ns / kNanosPerMilli);
     health->set_failing_since_unix_ms(status.failing_since_ns / kNanosPerMilli);
     health->set_profiles_delivered(status.profiles_delivered);
+    for (size_t i = 0; i < kStackEnds.size(); ++i) {
+      if (status.stack_ends[i] == 0) continue;
+      proto::Stacks* const stacks = health->add_stacks();
+      stacks->set_end(std::string(kStackEnds[i]));
+      stacks->set_count(status.stack_ends[i]);
+    }
   }
   for (const auto& [backend, backlog] : node.backlogs) {
     proto::BackendBacklog* const entry = report.add_backlogs();
@@ -68,12 +74,16 @@ proto::Report BuildReport(const std::vector<CollectionStatus>& collections,
     entry->set_oldest_unix_ms(backlog.oldest_ns / kNanosPerMilli);
   }
   report.mutable_node()->set_sampling(node.sampling);
-  for (const std::string& problem : node.problems) {
-    if (report.node().problems_size() == kMaxProblems) break;
+  const auto add = [&report](std::string_view reason, const std::string& message) {
+    if (report.node().problems_size() == kMaxProblems) return;
     proto::Problem* const entry = report.mutable_node()->add_problems();
-    entry->set_reason(std::string(reasons::kSamplingUnavailable));
-    entry->set_message(problem);
-  }
+    entry->set_reason(std::string(reason));
+    entry->set_message(message);
+  };
+  for (const std::string& problem : node.problems)
+    add(reasons::kSamplingUnavailable, problem);
+  for (const auto& [reason, message] : node.shortages)
+    add(reason, message);
   return report;
 }
 

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/health/collection_health.h"
@@ -14,9 +15,15 @@
 
 namespace flamefleet::agent {
 
+struct NodeProblem {
+  std::string_view reason;  // of base/reasons.h
+  std::string message;
+};
+
 struct NodeStatus {
   bool sampling = false;                    // eBPF sampling runs
-  std::vector<std::string> problems;        // one line each: what is missing and what to do
+  std::vector<std::string> problems;        // why not: what is missing and what to do
+  std::vector<NodeProblem> shortages;       // what is done less than wanted
   std::map<std::string, Backlog> backlogs;  // by backend
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/health/collection_health.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/reasons.h"
@@ -86,6 +88,14 @@ void CollectionHealthBook::OnNothingToDeliver(const CollectionKey& key) {
   const MutexLock lock(&mutex_);
   const auto found = entries_.find(key);
   if (found != entries_.end()) MarkGood(&found->second);
+}
+
+void CollectionHealthBook::CountStacks(const FinishedProfile& profile) {
+  const MutexLock lock(&mutex_);
+  const auto found = entries_.find(profile.collection);
+  if (found == entries_.end()) return;
+  StackEnds& sums = found->second.status.stack_ends;
+  std::ranges::transform(sums, profile.stack_ends, sums.begin(), std::plus<>());
 }
 
 void CollectionHealthBook::OnDelivered(const CollectionKey& key) {

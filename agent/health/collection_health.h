@@ -49,6 +49,7 @@ struct CollectionStatus {
   int64_t last_delivered_ns = 0;  // 0: never
   int64_t failing_since_ns = 0;
   uint64_t profiles_delivered = 0;
+  StackEnds stack_ends{};  // of the samples that were taken since the agent began
 };
 
 class CollectionHealthBook final : public DeliveryObserver, public ScrapeObserver {
@@ -66,6 +67,9 @@ class CollectionHealthBook final : public DeliveryObserver, public ScrapeObserve
   void OnCollectFailed(const CollectionKey& key, std::string_view reason,
                        const std::string& message) override;
   void OnNothingToDeliver(const CollectionKey& key) override;
+
+  // `profile` was taken by eBPF.
+  void CountStacks(const FinishedProfile& profile);
 
   void OnDelivered(const CollectionKey& key) override;
   void OnNotDelivered(const CollectionKey& key, std::string_view reason,

@@ -79,7 +79,7 @@ uint32_t Collector::SeriesNumber(const std::shared_ptr<const CpuTarget>& target)
   const auto [found, is_new] =
       series_by_key_.try_emplace(SeriesKey(target->collection, target->backend, target->labels),
                                  static_cast<uint32_t>(series_.size()));
-  if (is_new) series_.push_back(target);
+  if (is_new) series_.push_back({.target = target});
   known->second = found->second;
   return found->second;
 }
@@ -93,16 +93,20 @@ uint32_t Collector::ImageNumber(const std::shared_ptr<Process>& process) {
 }
 
 bool Collector::Keep(const std::shared_ptr<const CpuTarget>& target,
-                     const std::shared_ptr<Process>& process,
+                     const std::shared_ptr<Process>& process, uint8_t stop,
                      std::span<const uint64_t> kernel_frames,
                      std::span<const uint64_t> user_frames) {
   bool is_new = false;
-  const bool kept = window_->Add({.series = SeriesNumber(target),
+  const uint32_t series = SeriesNumber(target);
+  const bool kept = window_->Add({.series = series,
                                   .image = ImageNumber(process),
                                   .kernel_frames = kernel_frames,
                                   .user_frames = user_frames},
                                  &is_new);
-  if (!kept) ++counts_.window_full;
+  if (kept)
+    ++series_[series].stack_ends.at(stop);
+  else
+    ++counts_.window_full;
   return is_new;
 }
 
@@ -113,6 +117,7 @@ void Collector::Hold(const RawSample& sample, const std::shared_ptr<Process>& pr
   }
   HeldSample held{.cgroup_id = sample.header.cgroup_id,
                   .process = process,
+                  .stop = sample.header.stop,
                   .kernel_frames = sample.kernel_frames.size(),
                   .period_ns = window_->period_ns};
   held.frames.assign(sample.kernel_frames.begin(), sample.kernel_frames.end());
@@ -125,7 +130,7 @@ void Collector::ReleaseHeld() {
     const std::shared_ptr<const CpuTarget> target = targets_.Find(held.cgroup_id);
     if (target && held.period_ns == window_->period_ns) {
       const std::span<const uint64_t> frames(held.frames);
-      Keep(target, held.process, frames.first(held.kernel_frames),
+      Keep(target, held.process, held.stop, frames.first(held.kernel_frames),
            frames.subspan(held.kernel_frames));
       return true;
     }
@@ -165,7 +170,7 @@ void Collector::OnSample(const RawSample& sample) {
     Hold(sample, process);
   } else {
     if (!target) target = HostTarget(ServiceOf(sample, process.get()));
-    is_new = Keep(target, process, sample.kernel_frames, sample.user_frames);
+    is_new = Keep(target, process, sample.header.stop, sample.kernel_frames, sample.user_frames);
   }
   if (image != nullptr) {
     // A library came or went, or there is code made at run time.

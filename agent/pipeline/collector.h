@@ -27,10 +27,15 @@ namespace flamefleet::agent {
 constexpr size_t kMaxHostServices = 1024;
 constexpr size_t kMaxHeldSamples = 8192;  // 40 s of one busy CPU at 199 Hz; some 3 MiB
 
+struct Series {
+  std::shared_ptr<const CpuTarget> target;
+  StackEnds stack_ends{};  // of its samples
+};
+
 // A window with what its series numbers mean.
 struct Batch {
   std::unique_ptr<Window> window;
-  std::vector<std::shared_ptr<const CpuTarget>> series;
+  std::vector<Series> series;
 };
 
 // Since the start.
@@ -72,6 +77,7 @@ class Collector final : public SampleHandler {
   struct HeldSample {
     uint64_t cgroup_id = 0;
     std::shared_ptr<Process> process;
+    uint8_t stop = FF_STOP_NONE;
     size_t kernel_frames = 0;
     std::vector<uint64_t> frames;
     uint64_t period_ns = 0;  // it cannot go into a window of another one
@@ -83,9 +89,11 @@ class Collector final : public SampleHandler {
   uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
   uint32_t ImageNumber(const std::shared_ptr<Process>& process);
   void SetVerdict(uint64_t cgroup_id, bool wanted);
-  // Puts a sample into the window; whether its stack is a new one.
+  // Puts a sample whose user stack ended so (enum ff_stop) into the window; whether its stack is a
+  // new one.
   bool Keep(const std::shared_ptr<const CpuTarget>& target, const std::shared_ptr<Process>& process,
-            std::span<const uint64_t> kernel_frames, std::span<const uint64_t> user_frames);
+            uint8_t stop, std::span<const uint64_t> kernel_frames,
+            std::span<const uint64_t> user_frames);
   void Hold(const RawSample& sample, const std::shared_ptr<Process>& process);
   // Puts held samples whose container is known by now into the window, drops those that have waited
   // long enough.
@@ -104,7 +112,7 @@ class Collector final : public SampleHandler {
   std::unique_ptr<Window> window_;
   int64_t start_monotonic_ns_ = 0;
   int64_t last_start_ns_ = 0;  // wall clock; windows never share one, whatever the clock does
-  std::vector<std::shared_ptr<const CpuTarget>> series_;
+  std::vector<Series> series_;
   std::unordered_map<const CpuTarget*, uint32_t> series_by_target_;
   std::map<SeriesKey, uint32_t> series_by_key_;
   std::vector<std::shared_ptr<Process>> window_processes_;

@@ -54,15 +54,20 @@ size_t UnwindTableBytes() {
                             kMaxUnwindTableBytes);
 }
 
-Status RunPreflight() {
+// What is missing without which sampling works, or all that it does not work without.
+Result<std::vector<std::string>> RunPreflight() {
   std::string fatal;
-  for (const PreflightProblem& problem : CheckHost(GatherHostFacts())) {
-    if (problem.fatal)
+  std::vector<std::string> shortages;
+  for (PreflightProblem& problem : CheckHost(GatherHostFacts())) {
+    if (problem.fatal) {
       fatal += (fatal.empty() ? "" : "\n") + problem.text;
-    else
-      Log(LogLevel::kWarn, "profiles will be incomplete", {{"problem", problem.text}});
+      continue;
+    }
+    Log(LogLevel::kWarn, "profiles will be incomplete", {{"problem", problem.text}});
+    shortages.push_back(std::move(problem.text));
   }
-  return fatal.empty() ? OkStatus() : FailedPreconditionError(fatal);
+  if (!fatal.empty()) return FailedPreconditionError(fatal);
+  return shortages;
 }
 
 SamplerOptions ToSamplerOptions(const CpuPipelineOptions& options) {
@@ -81,8 +86,9 @@ SamplerOptions ToSamplerOptions(const CpuPipelineOptions& options) {
 class CpuPipeline::Impl {
  public:
   Impl(const CpuPipelineOptions& options, Metrics* metrics, Sink sink,
-       std::unique_ptr<Sampler> sampler)
-      : window_length_(options.window),
+       std::unique_ptr<Sampler> sampler, std::vector<std::string> shortages)
+      : shortages_(std::move(shortages)),
+        window_length_(options.window),
         stat_path_(options.proc_root + "/stat"),
         metrics_(metrics),
         sampler_(std::move(sampler)),
@@ -125,6 +131,14 @@ class CpuPipeline::Impl {
   std::string Silence() const {
     const MutexLock lock(&mutex_);
     return event_check_.IsSilent() ? event_check_.Problem() : "";
+  }
+
+  std::vector<std::string> Shortages() const {
+    std::vector<std::string> all = shortages_;
+    const MutexLock lock(&mutex_);
+    std::string problem = event_check_.Problem();
+    if (!problem.empty() && !event_check_.IsSilent()) all.push_back(std::move(problem));
+    return all;
   }
 
   void Stop() {
@@ -229,6 +243,7 @@ class CpuPipeline::Impl {
     free_.TryPush(window);
   }
 
+  const std::vector<std::string> shortages_;  // by the preflight
   const std::chrono::milliseconds window_length_;
   const std::string stat_path_;
   PipelineMetrics metrics_;
@@ -263,10 +278,10 @@ CpuPipeline::~CpuPipeline() {
 
 Result<std::unique_ptr<CpuPipeline>> CpuPipeline::Create(const CpuPipelineOptions& options,
                                                          Metrics* metrics, Sink sink) {
-  FF_RETURN_IF_ERROR(RunPreflight());
+  FF_ASSIGN_OR_RETURN(std::vector<std::string> shortages, RunPreflight());
   FF_ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Create(ToSamplerOptions(options)));
-  return std::unique_ptr<CpuPipeline>(new CpuPipeline(
-      std::make_unique<Impl>(options, metrics, std::move(sink), std::move(sampler))));
+  return std::unique_ptr<CpuPipeline>(new CpuPipeline(std::make_unique<Impl>(
+      options, metrics, std::move(sink), std::move(sampler), std::move(shortages))));
 }
 
 void CpuPipeline::SetTargets(std::vector<CpuTarget> targets) {
@@ -275,6 +290,10 @@ void CpuPipeline::SetTargets(std::vector<CpuTarget> targets) {
 
 Status CpuPipeline::SetFrequency(uint32_t frequency_hz) {
   return impl_->SetFrequency(frequency_hz);
+}
+
+std::vector<std::string> CpuPipeline::Shortages() const {
+  return impl_->Shortages();
 }
 
 Status CpuPipeline::SetStackDepth(uint32_t frames) {

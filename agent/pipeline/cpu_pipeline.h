@@ -73,6 +73,10 @@ class CpuPipeline {
   // timer is heard. "" while samples come, or nothing is known. Any thread.
   std::string Silence() const;
 
+  // What profiles lack since something is missing on this host, and what to do; one line each. Any
+  // thread.
+  std::vector<std::string> Shortages() const;
+
   // Ends sampling, hands the last window to the sink, joins the threads. Idempotent.
   void Stop();
 

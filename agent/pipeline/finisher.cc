@@ -21,11 +21,12 @@ void Finisher::Finish(const Batch& batch) {
   for (size_t i = 0; i < batch.series.size(); ++i) {
     const std::vector<uint32_t>& stacks = stacks_of_series_[i];
     if (stacks.empty()) continue;
-    const CpuTarget& target = *batch.series[i];
+    const CpuTarget& target = *batch.series[i].target;
     FinishedProfile finished{.collection = target.collection,
                              .backend = target.backend,
                              .labels = target.labels,
-                             .time_ns = window.start_ns};
+                             .time_ns = window.start_ns,
+                             .stack_ends = batch.series[i].stack_ends};
     for (const uint32_t stack : stacks)
       finished.samples += window.stacks()[stack].count;
     builder_.Build(window, stacks, &profile_);

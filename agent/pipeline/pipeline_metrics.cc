@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "base/stack_ends.h"
+
 namespace flamefleet::agent {
 namespace {
 
@@ -30,10 +32,7 @@ CounterMetric NotParsed(Metrics* metrics, const std::string& reason) {
                           {{"reason", reason}});
 }
 
-// By enum ff_stop.
-constexpr std::array<const char*, FF_STOPS> kStackEnds = {
-    "no_user_stack", "complete",  "depth_limit", "fault",    "no_registers",
-    "bad_rule",      "not_ready", "no_mapping",  "no_table", "no_rule"};
+static_assert(kStackEnds.size() == FF_STOPS);
 
 constexpr std::array<const char*, kLineOutcomes> kLineResults = {
     "found", "none", "late", "too_slow", "too_large", "split_dwarf", "damaged", "parser_died"};
@@ -91,10 +90,10 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                                 "in the container's limit.")),
       symbol_bytes_(metrics->Gauge("flamefleet_agent_symbol_cache_bytes",
                                    "Memory of the symbol tables that are kept.")) {
-  for (const char* const end : kStackEnds) {
+  for (const std::string_view end : kStackEnds) {
     stack_ends_.emplace_back(metrics->Counter("flamefleet_agent_user_stacks_total",
                                               "User stacks of CPU samples, by how they ended.",
-                                              {{"end", end}}));
+                                              {{"end", std::string(end)}}));
   }
   for (const char* const result : kLineResults) {
     lines_.emplace_back(metrics->Counter(

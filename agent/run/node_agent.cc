@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/reasons.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -66,7 +67,10 @@ NodeAgent::~NodeAgent() {
 void NodeAgent::StartSampling(const std::string& proc_root) {
   auto pipeline = CpuPipeline::Create(
       {.scope = CpuPipelineOptions::Scope::kContainers, .window = kWindow, .proc_root = proc_root},
-      &metrics_, [this](FinishedProfile profile) { pusher_.Push(profile); });
+      &metrics_, [this](const FinishedProfile& profile) {
+        health_.CountStacks(profile);
+        pusher_.Push(profile);
+      });
   if (pipeline.ok()) {
     pipeline_ = *std::move(pipeline);
     return;
@@ -144,6 +148,8 @@ fleet::v1alpha1::Report NodeAgent::Report() {
     health_.SetSamplingUnavailable(silence);
     node.sampling = silence.empty();
     if (!node.sampling) node.problems.push_back(silence);
+    for (std::string& shortage : pipeline_->Shortages())
+      node.shortages.push_back({reasons::kProfilesIncomplete, std::move(shortage)});
   }
   return BuildReport(health_.Snapshot(), node);
 }

@@ -74,6 +74,11 @@ void ReadStatus(const ObjectReader& in, ProfilingTargetStatus& status) {
     nodes.Integer("matched", status.nodes.matched);
     nodes.Integer("profiling", status.nodes.profiling);
   });
+  in.Object("stacks", [&](const ObjectReader& stacks) {
+    status.stacks.emplace();
+    stacks.Integer("wholePercent", status.stacks->whole_percent);
+    stacks.String("cutBy", status.stacks->cut_by);
+  });
   in.Time("lastProfileTime", status.last_profile_ns);
   ReadFailingPods(in, status.failing_pods);
   ReadWarnings(in, status.warnings);
@@ -120,6 +125,10 @@ json EncodeStatus(const ProfilingTargetStatus& status) {
       {"conditions", EncodeConditions(status.conditions)},
       {"pods", EncodePodCounts(status.pods)},
       {"nodes", {{"matched", status.nodes.matched}, {"profiling", status.nodes.profiling}}}};
+  if (status.stacks) {
+    out["stacks"]["wholePercent"] = status.stacks->whole_percent;
+    if (!status.stacks->cut_by.empty()) out["stacks"]["cutBy"] = status.stacks->cut_by;
+  }
   if (status.last_profile_ns != 0) out["lastProfileTime"] = FormatSeconds(status.last_profile_ns);
   if (!status.failing_pods.empty()) out["failingPods"] = EncodeFailingPods(status.failing_pods);
   if (!status.warnings.empty()) out["warnings"] = EncodeWarnings(status.warnings);

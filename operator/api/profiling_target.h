@@ -85,11 +85,18 @@ struct ProfilingTargetStatus {
     int64_t profiling = 0;
     friend bool operator==(const Nodes&, const Nodes&) = default;
   };
+  // How complete the call stacks of CPU samples by eBPF are.
+  struct Stacks {
+    int64_t whole_percent = 0;  // rounded down
+    std::string cut_by;         // the most frequent reason of the others; empty: there are none
+    friend bool operator==(const Stacks&, const Stacks&) = default;
+  };
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
   PodCounts pods;
   Nodes nodes;
-  int64_t last_profile_ns = 0;  // wall clock, whole seconds; moves in steps of minutes; 0: never
+  std::optional<Stacks> stacks;  // absent until there are enough to tell
+  int64_t last_profile_ns = 0;   // wall clock, whole seconds; moves in steps of minutes; 0: never
   std::vector<FailingPod> failing_pods;  // at most 10, oldest first
   std::vector<PodWarning> warnings;      // at most 10, by pod
 

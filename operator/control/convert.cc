@@ -131,12 +131,18 @@ void FromProto(const pb::Report& from, plan::NodeReport& to) {
     const std::optional<ProfileType> type = FromProto(health.type());
     const std::optional<CollectionState> state = FromProto(health.state());
     if (!type || !state) continue;
-    to.collections[{health.pod_uid(), health.container(), *type}] = {
-        .state = *state,
-        .reason = Text(health.reason()),
-        .message = Text(health.message()),
-        .last_delivered_ns = health.last_delivered_unix_ms() * kNanosPerMilli,
-        .failing_since_ns = health.failing_since_unix_ms() * kNanosPerMilli};
+    plan::CollectionHealth& collection =
+        to.collections[{health.pod_uid(), health.container(), *type}];
+    collection = {.state = *state,
+                  .reason = Text(health.reason()),
+                  .message = Text(health.message()),
+                  .last_delivered_ns = health.last_delivered_unix_ms() * kNanosPerMilli,
+                  .failing_since_ns = health.failing_since_unix_ms() * kNanosPerMilli};
+    for (int k = 0; k < std::min(health.stacks_size(), kMaxStackEnds); ++k) {
+      const pb::Stacks& stacks = health.stacks(k);
+      collection.stacks[Text(stacks.end())] =
+          static_cast<int64_t>(std::min(stacks.count(), kMaxStackCount));
+    }
   }
 }
 

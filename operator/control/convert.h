@@ -16,7 +16,9 @@ namespace pb = fleet::v1alpha1;
 inline constexpr int kMaxCollections = 10'000;
 inline constexpr int kMaxNodeProblems = 8;
 inline constexpr int kMaxBacklogs = 1000;
-inline constexpr size_t kMaxReportText = 256;  // bytes of a reason or a message
+inline constexpr int kMaxStackEnds = 16;                       // of a collection
+inline constexpr uint64_t kMaxStackCount = uint64_t{1} << 40;  // years of a busy node
+inline constexpr size_t kMaxReportText = 256;                  // bytes of a reason or a message
 
 void ToProto(const plan::PodAssignment& from, pb::PodAssignment& to);
 void ToProto(const plan::AgentConfig& from, pb::AgentConfig& to);

@@ -7,12 +7,12 @@
 namespace flamefleet::plan {
 
 std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan) {
-  if (plan.collections.empty() || !IsLive(pod) || pod.phase == api::PodPhase::kPending)
-    return std::nullopt;
+  if (plan.collections.empty() || !IsLive(pod)) return std::nullopt;
   PodAssignment assignment{
       .uid = pod.meta.uid, .ns = pod.meta.ns, .name = pod.meta.name, .ip = pod.ip};
   for (const Collection& collection : plan.collections) {
     if (collection.pull) {
+      if (pod.phase == api::PodPhase::kPending) continue;
       assignment.pulls.push_back({.type = collection.type,
                                   .port = collection.pull->port,
                                   .tls = collection.pull->tls,
@@ -32,6 +32,7 @@ std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan)
                                      .backend = collection.backend,
                                      .labels = collection.labels});
   }
+  if (assignment.containers.empty() && assignment.pulls.empty()) return std::nullopt;
   return assignment;
 }
 

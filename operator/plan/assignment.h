@@ -14,7 +14,9 @@
 
 namespace flamefleet::plan {
 
-// What the agent does for `pod`; nothing when nothing is collected of it, or when it does not run.
+// What the agent does for `pod`; nothing when nothing is collected of it, or when it has ended. Of
+// a pod that does not run yet the agent is told the containers, so that it knows whose they may be
+// when they start: their ids come here a second later.
 std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan);
 
 // Of two pools whose agents run on one node the older one keeps it.

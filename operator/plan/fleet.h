@@ -108,6 +108,8 @@ struct CollectionHealth {
   std::string message;
   int64_t last_delivered_ns = 0;  // wall clock; 0: never
   int64_t failing_since_ns = 0;   // wall clock; 0: not failing
+  // User stacks since the agent began, by how they ended: names of base/stack_ends.h.
+  std::map<std::string, int64_t> stacks;
 
   friend bool operator==(const CollectionHealth&, const CollectionHealth&) = default;
 };

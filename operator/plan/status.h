@@ -33,6 +33,9 @@ inline constexpr size_t kMaxMessage = 512;
 // lastProfileTime stays while it is younger than this: it must not cause a write per profile.
 inline constexpr int64_t kLastProfileStepNs = 300'000'000'000;
 
+// Fewer say nothing of a share in percent.
+inline constexpr int64_t kLeastStacks = 1000;
+
 // A target that cannot be served is Stalled after this, and Reconciling before.
 inline constexpr int64_t kStalledAfterNs = 60'000'000'000;
 inline constexpr std::string_view kReconciling = "Reconciling";

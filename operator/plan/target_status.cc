@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/stack_ends.h"
 #include "operator/plan/condition_reasons.h"
 #include "operator/plan/status.h"
 #include "operator/plan/status_parts.h"
@@ -87,6 +90,38 @@ std::optional<std::pair<std::string_view, Verdict>> Progress(const api::Conditio
                    Verdict{kTrue, condition_reasons::kStarting, Waiting(tally).message}};
 }
 
+// Adds what the agent says of the target's stacks in one pod.
+void AddStacks(const PodView& view, const std::function<bool(const Askers&)>& asked,
+               std::map<std::string, int64_t>* sums) {
+  if (view.node.report == nullptr) return;
+  for (const Collection& collection : view.plan->collections) {
+    if (!asked(collection.askers)) continue;
+    const auto health = view.node.report->collections.find(
+        {view.pod->meta.uid, collection.container, collection.type});
+    if (health == view.node.report->collections.end()) continue;
+    for (const auto& [end, count] : health->second.stacks)
+      (*sums)[end] += count;
+  }
+}
+
+std::optional<api::ProfilingTargetStatus::Stacks> JudgeStacks(
+    const std::map<std::string, int64_t>& sums) {
+  int64_t total = 0;
+  int64_t whole = 0;
+  const std::pair<const std::string, int64_t>* worst = nullptr;
+  for (const auto& sum : sums) {
+    if (sum.first == kNoUserStack) continue;
+    total += sum.second;
+    if (sum.first == kWholeStack)
+      whole = sum.second;
+    else if (worst == nullptr || sum.second > worst->second)
+      worst = &sum;
+  }
+  if (total < kLeastStacks) return std::nullopt;
+  return api::ProfilingTargetStatus::Stacks{.whole_percent = whole * 100 / total,
+                                            .cut_by = worst == nullptr ? "" : worst->first};
+}
+
 int64_t LastProfile(int64_t before_ns, int64_t newest_ns) {
   const bool moves = before_ns == 0 || newest_ns - before_ns >= kLastProfileStepNs;
   return newest_ns != 0 && moves ? newest_ns - newest_ns % 1'000'000'000 : before_ns;
@@ -104,10 +139,12 @@ api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
   PodTallier tallier(before.failing_pods, /*with_namespace=*/false, input.now_ns);
   std::set<std::string> nodes;
   std::set<std::string> profiling_nodes;
+  std::map<std::string, int64_t> stacks;
   for (const PodView& view : pods) {
     const PodHealth health = JudgePod(view, asked, input.now_ns);
     tallier.Add(*view.pod, health);
     if (!view.pod->node.empty() && health.state != PodState::kStopped) nodes.insert(view.pod->node);
+    AddStacks(view, asked, &stacks);
     if (health.state == PodState::kProfiled) profiling_nodes.insert(view.pod->node);
   }
   PodTally tally = tallier.Finish();
@@ -131,6 +168,7 @@ api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
   }
   status.pods = tally.counts;
   status.nodes = {static_cast<int64_t>(nodes.size()), static_cast<int64_t>(profiling_nodes.size())};
+  status.stacks = JudgeStacks(stacks);
   status.last_profile_ns = LastProfile(before.last_profile_ns, tally.last_delivered_ns);
   status.failing_pods = std::move(tally.failing);
   status.warnings = CollectWarnings(pods, /*with_namespace=*/false);

@@ -191,6 +191,7 @@ TEST(ChangedPods, AreThoseWhoseCollectionsCameWentOrFared) {
   after.collections[{"b", "main", plan::ProfileType::kCpu}].last_delivered_ns =
       1;  // for the first time
   after.collections[{"c", "main", plan::ProfileType::kCpu}].last_delivered_ns = 2;
+  after.collections[{"c", "main", plan::ProfileType::kCpu}].stacks["complete"] = 9;
   after.collections[{"d", "main", plan::ProfileType::kCpu}] = {};
   EXPECT_THAT(*ChangedPods(&before, after), UnorderedElementsAre("a", "b", "d"));
   EXPECT_EQ(ChangedPods(nullptr, after), std::nullopt);

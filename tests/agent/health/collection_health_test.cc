@@ -55,6 +55,18 @@ TEST_F(CollectionHealthTest, ADeliveryIsFreshForAFewWindows) {
   EXPECT_EQ(Of(kCpu).state, CollectionState::kIdle);
 }
 
+TEST_F(CollectionHealthTest, AddsUpHowTheStacksOfACollectionEnd) {
+  const size_t depth_limit = 2;
+  FinishedProfile profile{.collection = kCpu};
+  profile.stack_ends[depth_limit] = 3;
+  book_.CountStacks(profile);
+  book_.CountStacks(profile);
+  profile.collection.pod_uid = "unwanted";
+  book_.CountStacks(profile);
+  SetBoth();
+  EXPECT_EQ(Of(kCpu).stack_ends.at(depth_limit), 6U);
+}
+
 TEST_F(CollectionHealthTest, ASampledContainerThatUsesNoCpuIsIdleInTheEnd) {
   Pass(kWindow * kFreshWindows + seconds(1));
   EXPECT_EQ(Of(kCpu).state, CollectionState::kIdle);

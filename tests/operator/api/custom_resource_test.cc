@@ -104,6 +104,7 @@ TEST(ProfilingTargetStatus, ComesBackFromJsonAsItWas) {
   status.conditions = {{"Ready", "False", "PodsFailing", "1 of 2 pods", 3, kNow}};
   status.pods = {2, 1, 1, 0, 3};
   status.nodes = {2, 1};
+  status.stacks = ProfilingTargetStatus::Stacks{99, "no_table"};
   status.last_profile_ns = kNow;
   status.failing_pods = {
       {"", "p1", "n1", "memory", "ConnectionRefused", "connect 10.0.0.1:6060", kNow}};

@@ -230,7 +230,7 @@ TEST(AnnotationFacts, OnlyPodsThatRunAreCollected) {
        {std::pair{PodPhase::kPending, false}, std::pair{PodPhase::kRunning, true},
         std::pair{PodPhase::kSucceeded, false}, std::pair{PodPhase::kFailed, false},
         std::pair{PodPhase::kUnknown, true}}) {
-    api::Pod pod = PodOf(kP, {{"scrape", "true"}});
+    api::Pod pod = PodOf(kP, {{"scrape", "true"}, {"port", "6060"}});
     pod.phase = phase;
     pod.ready = false;  // readiness is not asked for
     EXPECT_EQ(AssignPod(pod, PlanOf(pod)).has_value(), collected) << static_cast<int>(phase);

@@ -305,10 +305,24 @@ TEST(AssignPod, CarriesContainersAndPulls) {
   EXPECT_EQ(assignment->pulls[0].timeout_ns, 10 * kNanosPerSecond);
 }
 
-TEST(AssignPod, GivesNothingForPodsThatDoNotRun) {
+TEST(AssignPod, TellsOfAPodThatStartsItsContainersAlone) {
+  const api::ProfilingTarget target =
+      Target("t", {{ProfileType::kCpu}, Pull(ProfileType::kMemory, {6060, ""})});
+  api::Pod pod = RunningPod();
+  pod.phase = api::PodPhase::kPending;
+  pod.containers[0].id = "";
+  const std::optional<PodAssignment> assignment = AssignPod(pod, PlanOf(pod, {&target}));
+  ASSERT_TRUE(assignment);
+  ASSERT_EQ(assignment->containers.size(), 1U);
+  EXPECT_EQ(assignment->containers[0].id, "");
+  EXPECT_TRUE(assignment->pulls.empty());
+  const api::ProfilingTarget pulled = Target("t", {Pull(ProfileType::kMemory, {6060, ""})});
+  EXPECT_FALSE(AssignPod(pod, PlanOf(pod, {&pulled})));
+}
+
+TEST(AssignPod, GivesNothingForPodsThatHaveEnded) {
   const api::ProfilingTarget target = Target("t", {{ProfileType::kCpu}});
-  for (const api::PodPhase phase :
-       {api::PodPhase::kPending, api::PodPhase::kSucceeded, api::PodPhase::kFailed}) {
+  for (const api::PodPhase phase : {api::PodPhase::kSucceeded, api::PodPhase::kFailed}) {
     api::Pod pod = RunningPod();
     pod.phase = phase;
     EXPECT_FALSE(AssignPod(pod, PlanOf(pod, {&target})));

@@ -274,6 +274,23 @@ TEST_F(TargetStatusTest, AMissingBackendIsNotAccepted) {
   EXPECT_EQ(Ready().message, "spec.backendRef.name: there is no ProfilingBackend \"missing\"");
 }
 
+TEST_F(TargetStatusTest, AddsUpHowStacksEndInAllPods) {
+  CollectionHealth a = Delivering();
+  a.stacks = {{"complete", 5990}, {"no_table", 3}, {"no_user_stack", 100'000}};
+  CollectionHealth b = Delivering();
+  b.stacks = {{"complete", 3990}, {"no_table", 3}, {"depth_limit", 4}, {"of_a_newer_agent", 10}};
+  AddPod("a", a);
+  AddPod("b", b);
+  EXPECT_EQ(Status().stacks, (api::ProfilingTargetStatus::Stacks{99, "of_a_newer_agent"}));
+}
+
+TEST_F(TargetStatusTest, SaysNothingOfFewStacks) {
+  CollectionHealth health = Delivering();
+  health.stacks = {{"complete", kLeastStacks - 1}, {"no_user_stack", 1}};
+  AddPod("a", health);
+  EXPECT_EQ(Status().stacks, std::nullopt);
+}
+
 TEST_F(TargetStatusTest, PendingPodsAreWaitedFor) {
   AddPod("a", std::nullopt).phase = api::PodPhase::kPending;
   EXPECT_EQ(Status().pods, (api::PodCounts{.matched = 1, .waiting = 1}));
