@@ -83,6 +83,7 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	for bench in profile_bench ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
 	directory=$$(mktemp -d) && build/release/bin/store_bench $$directory; rm -r $$directory
 	tests/bench/agent_minute
+	tests/bench/agent_budget
 	tests/bench/agent_churn
 	tests/bench/stacks_beside_perf
 	FF_FIDELITY_SAMPLES=64000 build/release/bin/fidelity_test

@@ -58,7 +58,9 @@ namespace reasons {
   X(QueueFull, "The queue of undelivered profiles was full and the oldest had to go; look at the backend.")        \
   X(AgentStopped, "The agent, which had no spool on a disk, was stopped before the backend took the profile.")     \
   X(ProfilesIncomplete, "Something is missing on the node; the message says what its profiles lack and what to do.")  \
-  X(SamplingUnavailable, "eBPF sampling does not run on this node; the node's problems say why.")
+  X(SamplingUnavailable, "eBPF sampling does not run on this node; the node's problems say why.") \
+  X(CPUBudgetReached, "The agent samples less than wanted to stay within budget.cpu of its AgentPool; raise it.") \
+  X(MemoryLimitNear, "The agent's memory is near its limit and its caches are smaller; raise its memory limit.")
 // clang-format on
 
 #define FF_REASON_CONSTANT(name, meaning) inline constexpr std::string_view k##name = #name;

@@ -47,9 +47,13 @@ struct {
   __type(value, u64);
 } counters SEC(".maps");
 
-static __always_inline void count(u32 which) {
+static __always_inline void add(u32 which, u64 number) {
   u64* counter = bpf_map_lookup_elem(&counters, &which);
-  if (counter) (*counter)++;
+  if (counter) *counter += number;
+}
+
+static __always_inline void count(u32 which) {
+  add(which, 1);
 }
 
 static __always_inline bool is_user_mode(const struct bpf_perf_event_data* ctx) {
@@ -157,11 +161,8 @@ static __always_inline bool is_wanted(struct task_struct* task, u32 pid, u64* cg
   return *verdict == FF_CGROUP_WANTED;
 }
 
-SEC("perf_event")
-int take_sample(struct bpf_perf_event_data* ctx) {
-  const u64 pid_tid = bpf_get_current_pid_tgid();
+static __always_inline int record_sample(struct bpf_perf_event_data* ctx, u64 pid_tid) {
   const u32 pid = pid_tid >> 32;
-  if (pid == 0) return 0;  // idle
   count(FF_COUNT_EVENTS);
   struct task_struct* task = (struct task_struct*)bpf_get_current_task();
   u64 cgroup_id = 0;
@@ -206,6 +207,16 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   }
   count(FF_COUNT_SENT);
   if (sample->stop < FF_STOPS) count(FF_COUNT_STOP + sample->stop);
+  return 0;
+}
+
+SEC("perf_event")
+int take_sample(struct bpf_perf_event_data* ctx) {
+  const u64 pid_tid = bpf_get_current_pid_tgid();
+  if (pid_tid >> 32 == 0) return 0;  // idle
+  const u64 begun = bpf_ktime_get_ns();
+  record_sample(ctx, pid_tid);
+  add(FF_COUNT_RUN_NANOS, bpf_ktime_get_ns() - begun);
   return 0;
 }
 

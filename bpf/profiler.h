@@ -60,7 +60,8 @@ enum ff_counter {
   FF_COUNT_CGROUP_RING_FULL = 4,  // cgroup reports lost: no room; made again with the next sample
   FF_COUNT_ENDED_RING_FULL = 5,   // reports of ended processes lost: no room
   FF_COUNT_STOP = 6,  // + r: samples sent whose user stack ended for the reason r (enum ff_stop)
-  FF_COUNTERS = 16,
+  FF_COUNT_RUN_NANOS = 16,  // run time of the sampling program, but for ticks of the idle task
+  FF_COUNTERS = 17,
 };
 
 // Why the user stack of a sample ends where it ends. From FF_STOP_NOT_READY on it means as
@@ -79,7 +80,8 @@ enum ff_stop {
   FF_STOP_NO_RULE = 9,       // the table has no rule for it
   FF_STOPS = 10,
 };
-FF_STATIC_ASSERT((int)FF_COUNT_STOP + (int)FF_STOPS <= (int)FF_COUNTERS, "counters do not fit");
+FF_STATIC_ASSERT((int)FF_COUNT_STOP + (int)FF_STOPS <= (int)FF_COUNT_RUN_NANOS,
+                 "counters do not fit");
 
 // First field of every record in the ring.
 enum ff_record_kind {

@@ -110,7 +110,8 @@ proto::Snapshot Assignment::ToSnapshot() const {
 }
 
 Work Assignment::BuildWork(milliseconds window) const {
-  Work work = {.frequency_hz = config_.sampling_frequency_hz(),
+  Work work = {.cpu = {.frequency_hz = config_.sampling_frequency_hz(),
+                       .millicores = config_.cpu_budget_millicores()},
                .stack_depth = config_.stack_depth(),
                .inlines = !config_.without_inlines()};
   for (const proto::Backend& backend : config_.backends()) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/health/collection_health.h"
+#include "agent/health/cpu_budget.h"
 #include "agent/pipeline/cpu_pipeline.h"
 #include "agent/push/pusher.h"
 #include "agent/scrape/scrape_job.h"
@@ -23,7 +24,7 @@ namespace flamefleet::agent {
 
 // What each part of the agent has to do.
 struct Work {
-  uint32_t frequency_hz = 0;  // 0: not said yet
+  CpuLimits cpu;  // frequency 0: not said yet
   uint32_t stack_depth = 0;   // user frames; 0: not said
   bool inlines = true;        // inlined functions and lines are looked up
   std::vector<BackendConfig> backends;

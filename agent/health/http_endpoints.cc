@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/reasons.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -13,6 +14,18 @@ constexpr int64_t kMaxDrainAge = 10 * kNanosPerSecond;
 // Probes and scrapes of one node come from a few clients.
 constexpr size_t kMaxConnections = 32;
 constexpr size_t kMaxBodyBytes = 4 << 10;
+
+HttpServerResponse Verdict(const Status& status) {
+  if (status.ok()) return {.body = "ok\n"};
+  return {.status = 503, .body = ErrorMessage(status) + "\n"};
+}
+
+Status Ready(const Checks& checks, const HttpServerRequest& request) {
+  FF_RETURN_IF_ERROR(checks.sampled());
+  const auto excluded = request.query.find("exclude");
+  if (excluded != request.query.end() && excluded->second == "delivery") return OkStatus();
+  return checks.delivered();
+}
 
 }  // namespace
 
@@ -28,27 +41,36 @@ Status JudgeReadiness(const SamplingState& state) {
   return OkStatus();
 }
 
+Status JudgeDelivery(const std::vector<CollectionStatus>& collections) {
+  const CollectionStatus* refused = nullptr;
+  for (const CollectionStatus& status : collections) {
+    if (status.state == CollectionState::kDelivering) return OkStatus();
+    if (status.reason == reasons::kBackendUnreachable ||
+        status.reason == reasons::kBackendUnauthorized || status.reason == reasons::kBackendRefused)
+      refused = &status;
+  }
+  if (refused == nullptr) return OkStatus();
+  return UnavailableError("no profile is delivered: " + refused->message);
+}
+
 Result<std::unique_ptr<HttpServer>> ServeEndpoints(const std::string& listen,
-                                                   const Metrics* metrics, ReadinessCheck ready) {
+                                                   const Metrics* metrics, Checks checks) {
   const HttpServerOptions options = {.listen = listen,
                                      .max_body_bytes = kMaxBodyBytes,
                                      .max_connections = kMaxConnections,
                                      .handler_threads = 1};
   return HttpServer::Create(
       options,
-      [metrics, ready = std::move(ready)](const HttpServerRequest& request) -> HttpServerResponse {
+      [metrics,
+       checks = std::move(checks)](const HttpServerRequest& request) -> HttpServerResponse {
         if (request.method != "GET") {
           return {.status = 405, .body = "only GET\n", .headers = {{"Allow", "GET, HEAD"}}};
         }
         if (request.path == "/metrics") {
           return {.content_type = "text/plain; version=0.0.4", .body = metrics->RenderText()};
         }
-        if (request.path == "/healthz") return {.body = "ok\n"};
-        if (request.path == "/readyz") {
-          const Status status = ready();
-          if (status.ok()) return {.body = "ok\n"};
-          return {.status = 503, .body = ErrorMessage(status) + "\n"};
-        }
+        if (request.path == "/healthz") return Verdict(checks.healthy());
+        if (request.path == "/readyz") return Verdict(Ready(checks, request));
         return {.status = 404, .body = "not found: /metrics, /healthz, /readyz\n"};
       });
 }

@@ -2,6 +2,7 @@
 #include "agent/parse/parser_process.h"
 
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <utility>
 
@@ -41,9 +43,16 @@ ParserCounts ParserProcess::counts() const {
   return counts_;
 }
 
-pid_t ParserProcess::pid() const {
-  const MutexLock lock(&mutex_);
-  return pid_;
+int64_t ParserProcess::CpuNanos() const {
+  // In this order: one that ends in between is missing now, and comes with the next call.
+  rusage ended{};
+  ::getrusage(RUSAGE_CHILDREN, &ended);
+  clockid_t clock{};
+  timespec running{};
+  const pid_t pid = pid_;
+  if (pid > 0 && ::clock_getcpuclockid(pid, &clock) == 0) ::clock_gettime(clock, &running);
+  return (ended.ru_utime.tv_sec + ended.ru_stime.tv_sec + running.tv_sec) * kNanosPerSecond +
+         (ended.ru_utime.tv_usec + ended.ru_stime.tv_usec) * 1000 + running.tv_nsec;
 }
 
 void ParserProcess::Rest() {
@@ -129,14 +138,13 @@ Status ParserProcess::Spawn() {
   char name[] = "flamefleet-parse";
   char* const arguments[] = {name, nullptr};
   char* const environment[] = {nullptr};
+  pid_t pid = -1;
   const int error =
-      ::posix_spawn(&pid_, program_.c_str(), &actions, nullptr, arguments, environment);
+      ::posix_spawn(&pid, program_.c_str(), &actions, nullptr, arguments, environment);
   posix_spawn_file_actions_destroy(&actions);
   childs.reset();  // now its end is the only one: when it dies we hear of it
-  if (error != 0) {
-    pid_ = -1;
-    return UnavailableError(ErrorMessage(ErrnoError(error, "start " + program_)));
-  }
+  if (error != 0) return UnavailableError(ErrorMessage(ErrnoError(error, "start " + program_)));
+  pid_ = pid;
   ++counts_.starts;
   std::byte ready{};
   if (!ReceiveAll(socket_.get(), std::span(&ready, 1), nullptr, DeadlineNanos(kParseTimeout)).ok())

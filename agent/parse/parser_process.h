@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,11 @@ class ParserProcess {
   void Rest();
 
   ParserCounts counts() const;
-  pid_t pid() const;  // of the child; -1: there is none
+  pid_t pid() const { return pid_; }  // of the child; -1: there is none
+
+  // CPU time of this process's children, which are all parsers, the one that runs included. Does
+  // not wait for a request.
+  int64_t CpuNanos() const;
 
  private:
   Status Start() FF_REQUIRES(mutex_);
@@ -69,7 +74,7 @@ class ParserProcess {
   const std::string program_;
   mutable Mutex mutex_;
   UniqueFd socket_ FF_GUARDED_BY(mutex_);
-  pid_t pid_ FF_GUARDED_BY(mutex_) = -1;
+  std::atomic<pid_t> pid_ = -1;  // changes under mutex_
   bool is_idle_ FF_GUARDED_BY(mutex_) = true;
   Status start_failure_ FF_GUARDED_BY(mutex_);
   int64_t retry_ns_ FF_GUARDED_BY(mutex_) = 0;

@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/progress.h"
 #include "base/queue.h"
 #include "base/thread.h"
 
@@ -32,6 +33,10 @@ constexpr int kDrainsBetweenChores = 4;   // CPUs and counters once a second
 constexpr int kDrainsBetweenChecks = 40;  // 10 s: /proc/stat is long on large machines
 constexpr size_t kMaxStatBytes = 4 << 20;
 constexpr size_t kMaxWaitingWindows = 2;
+// A drain takes milliseconds. A window of a node with many new files, each of which may take
+// kParseTimeout, takes minutes.
+constexpr std::chrono::minutes kDrainLimit{1};
+constexpr std::chrono::minutes kFinishLimit{10};
 constexpr size_t kMaxOpenFiles = 4096;
 // Of unwind tables: cc1plus takes 2 MiB, node 1.5, libc 0.1. Kernel memory, which counts in the
 // agent's limit.
@@ -141,6 +146,16 @@ class CpuPipeline::Impl {
     return all;
   }
 
+  void SetReadsNewFiles(bool reads) { reads_new_files_ = reads; }
+  void SetCacheHalvings(int halvings) { cache_halvings_ = halvings; }
+
+  OtherCpu ReadOtherCpu() {
+    const MutexLock lock(&mutex_);
+    const Result<SampleCounters> counters = sampler_->ReadCounters();
+    if (counters.ok()) bpf_ns_ = static_cast<int64_t>((*counters)[FF_COUNT_RUN_NANOS]);
+    return {.bpf_ns = bpf_ns_, .parser_ns = parser_->CpuNanos()};
+  }
+
   void Stop() {
     // In this order: the last window goes to the queue, then the queue is emptied.
     for (std::jthread* const thread : {&sample_thread_, &symbolize_thread_}) {
@@ -154,9 +169,15 @@ class CpuPipeline::Impl {
   uint64_t samples_seen() const { return samples_seen_; }
   int64_t last_drain_ns() const { return last_drain_ns_; }
 
+  Status CheckProgress() const {
+    FF_RETURN_IF_ERROR(sample_progress_.Check());
+    return finish_progress_.Check();
+  }
+
  private:
   void RunSample(const std::stop_token& stop) {
     for (int drains = 1; !WaitForStop(stop, kDrainInterval); ++drains) {
+      const Progress::Work work(sample_progress_, kDrainLimit);
       const MutexLock lock(&mutex_);
       Drain();
       const int64_t age = SystemClock().MonotonicNanos() - collector_.WindowStartMonotonicNanos();
@@ -226,7 +247,10 @@ class CpuPipeline::Impl {
     for (;;) {
       std::optional<Batch> batch = full_.Pop(stop, kForEver);
       if (batch) {
+        const Progress::Work work(finish_progress_, kFinishLimit);
         finisher_.SetLines(lines_wanted_);
+        finisher_.SetReadsNewFiles(reads_new_files_);
+        finisher_.SetCacheHalvings(cache_halvings_);
         finisher_.Finish(*batch);
         metrics_.SetSymbolBytes(finisher_.SymbolBytes());
         metrics_.UpdateLines(finisher_.line_counts());
@@ -255,6 +279,7 @@ class CpuPipeline::Impl {
   Collector collector_ FF_GUARDED_BY(mutex_);
   Status cpu_status_ FF_GUARDED_BY(mutex_);
   EventCheck event_check_ FF_GUARDED_BY(mutex_);
+  int64_t bpf_ns_ FF_GUARDED_BY(mutex_) = 0;
 
   BoundedQueue<Batch> full_{kMaxWaitingWindows};
   // One being filled, those that wait, one being symbolized.
@@ -262,6 +287,10 @@ class CpuPipeline::Impl {
 
   Finisher finisher_;  // ff-symbolize only
 
+  Progress sample_progress_{"sample"};
+  Progress finish_progress_{"finish"};
+  std::atomic<bool> reads_new_files_ = true;
+  std::atomic<int> cache_halvings_ = 0;
   std::atomic<uint64_t> samples_seen_ = 0;
   std::atomic<int64_t> last_drain_ns_ = 0;
   std::atomic<bool> lines_wanted_ = true;
@@ -308,6 +337,18 @@ void CpuPipeline::SetLines(bool wanted) {
   impl_->SetLines(wanted);
 }
 
+void CpuPipeline::SetReadsNewFiles(bool reads) {
+  impl_->SetReadsNewFiles(reads);
+}
+
+void CpuPipeline::SetCacheHalvings(int halvings) {
+  impl_->SetCacheHalvings(halvings);
+}
+
+CpuPipeline::OtherCpu CpuPipeline::ReadOtherCpu() {
+  return impl_->ReadOtherCpu();
+}
+
 void CpuPipeline::Stop() {
   impl_->Stop();
 }
@@ -318,6 +359,10 @@ uint64_t CpuPipeline::SamplesSeen() const {
 
 int64_t CpuPipeline::LastDrainMonotonicNanos() const {
   return impl_->last_drain_ns();
+}
+
+Status CpuPipeline::CheckProgress() const {
+  return impl_->CheckProgress();
 }
 
 }  // namespace flamefleet::agent

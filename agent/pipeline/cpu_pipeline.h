@@ -2,12 +2,12 @@
 // CpuPipeline: from the kernel's samples to finished profiles: sample -> stack -> symbol -> profile
 // -> compress.
 //
-// Thread: Create, the Set functions and Stop from one thread (control). It owns the threads
-// "ff-sample", which drains the ring, and "ff-symbolize", which names, encodes, compresses and
-// calls the sink; its Unwinder owns "ff-unwind", which ends with the pipeline, not with Stop.
-// Bounds: one window is being filled and at most two wait for symbolization; a further one drops
-// the oldest, counted. Errors: Create: the preflight's verdict, one line per missing capability or
-// kernel feature, what to do included.
+// Thread: Create and Stop from one thread, the others from any. It owns the threads "ff-sample",
+// which drains the ring, and "ff-symbolize", which names, encodes, compresses and calls the sink;
+// its Unwinder owns "ff-unwind", which ends with the pipeline, not with Stop. Bounds: one window is
+// being filled and at most two wait for symbolization; a further one drops the oldest, counted.
+// Errors: Create: the preflight's verdict, one line per missing capability or kernel feature, what
+// to do included.
 #pragma once
 
 #include <chrono>
@@ -77,6 +77,18 @@ class CpuPipeline {
   // thread.
   std::vector<std::string> Shortages() const;
 
+  // Whether files that were not read yet are, for their names; from the next window on.
+  void SetReadsNewFiles(bool reads);
+  // How many times the caches are halved, for want of memory; from the next window on.
+  void SetCacheHalvings(int halvings);
+
+  // CPU time that this process does not see as its own.
+  struct OtherCpu {
+    int64_t bpf_ns = 0;     // run time of the sampling program
+    int64_t parser_ns = 0;  // of the parsing child
+  };
+  OtherCpu ReadOtherCpu();
+
   // Ends sampling, hands the last window to the sink, joins the threads. Idempotent.
   void Stop();
 
@@ -84,6 +96,9 @@ class CpuPipeline {
   // worked.
   uint64_t SamplesSeen() const;
   int64_t LastDrainMonotonicNanos() const;
+
+  // Names the stage that is stuck: sample, finish.
+  Status CheckProgress() const;
 
  private:
   class Impl;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/pipeline/finisher.h"
 
+#include <malloc.h>
+
 #include <utility>
 
 namespace flamefleet::agent {
@@ -8,6 +10,12 @@ namespace flamefleet::agent {
 Finisher::Finisher(const std::string& proc_root, std::shared_ptr<ParserProcess> parser,
                    CpuPipeline::Sink sink)
     : symbolizer_(proc_root, kSymbolCacheBytes, std::move(parser)), sink_(std::move(sink)) {}
+
+void Finisher::SetCacheHalvings(int halvings) {
+  symbolizer_.SetMaxBytes(kSymbolCacheBytes >> halvings);
+  must_trim_ = halvings > halvings_;
+  halvings_ = halvings;
+}
 
 void Finisher::Finish(const Batch& batch) {
   const Window& window = *batch.window;
@@ -37,6 +45,7 @@ void Finisher::Finish(const Batch& batch) {
     sink_(std::move(finished));
   }
   symbolizer_.EndWindow();
+  if (std::exchange(must_trim_, false)) ::malloc_trim(0);
 }
 
 }  // namespace flamefleet::agent

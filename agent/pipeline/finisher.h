@@ -29,10 +29,16 @@ class Finisher {
   // Whether inlined functions and lines are looked up.
   void SetLines(bool wanted) { symbolizer_.SetLines(wanted); }
 
+  // Each halving is for all caches.
+  void SetCacheHalvings(int halvings);
+  void SetReadsNewFiles(bool reads) { symbolizer_.SetReadsNewFiles(reads); }
+
   size_t SymbolBytes() const { return symbolizer_.Bytes(); }
   const LineCounts& line_counts() const { return symbolizer_.line_counts(); }
 
  private:
+  int halvings_ = 0;
+  bool must_trim_ = false;  // what the window frees goes back to the kernel
   Symbolizer symbolizer_;
   ProfileBuilder builder_{&symbolizer_};
   GzipCompressor compressor_;

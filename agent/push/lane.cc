@@ -18,15 +18,18 @@ constexpr double kJitter = 0.5;
 constexpr std::chrono::seconds kSpoolPause{5};
 // Profiles that are swept in one transaction.
 constexpr int kSweepBatch = 256;
+// Beside the push itself: the spool's disk may be slow.
+constexpr std::chrono::minutes kSettleLimit{2};
 
 }  // namespace
 
 Lane::Lane(std::string name, const LaneOptions& options, Spool& spool, DeliveryLedger& ledger,
-           const Clock& clock, std::function<void()> settled)
+           Progress& progress, const Clock& clock, std::function<void()> settled)
     : name_(std::move(name)),
       options_(options),
       spool_(spool),
       ledger_(ledger),
+      progress_(progress),
       clock_(clock),
       settled_(std::move(settled)),
       circuit_(options.first_backoff, options.max_backoff, kJitter),
@@ -92,8 +95,10 @@ void Lane::Sweep() {
 }
 
 void Lane::SendUntilStopped(const std::stop_token& stop) {
-  while (std::optional<Job> job = NextJob(stop))
+  while (std::optional<Job> job = NextJob(stop)) {
+    const Progress::Work work(progress_, options_.push_timeout + kSettleLimit);
     Send(*std::move(job), stop);
+  }
 }
 
 // The earliest time at which something may be taken.

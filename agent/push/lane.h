@@ -24,6 +24,7 @@
 #include "agent/spool/spool.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/progress.h"
 
 namespace flamefleet::agent {
 
@@ -42,7 +43,7 @@ class Lane {
 
   // All but `options` outlive it. `settled` is called after a profile has left the spool.
   Lane(std::string name, const LaneOptions& options, Spool& spool, DeliveryLedger& ledger,
-       const Clock& clock, std::function<void()> settled);
+       Progress& progress, const Clock& clock, std::function<void()> settled);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -84,6 +85,7 @@ class Lane {
   const LaneOptions options_;
   Spool& spool_;
   DeliveryLedger& ledger_;
+  Progress& progress_;
   const Clock& clock_;
   const std::function<void()> settled_;
 

@@ -13,6 +13,8 @@
 namespace flamefleet::agent {
 namespace {
 
+// Of one transaction, on a disk that is slow.
+constexpr std::chrono::minutes kStoreLimit{2};
 // How often lanes are looked through for what is too old.
 constexpr std::chrono::seconds kSweepInterval{10};
 // How long the spool is left alone after it could not be written.
@@ -66,8 +68,8 @@ Status Pusher::SetBackends(const std::vector<BackendConfig>& backends) {
       if (const auto known = lanes_.find(config.name); known != lanes_.end()) {
         lane = known->second;
       } else {
-        lane = std::make_shared<Lane>(config.name, options_, *spool_, ledger_, clock_,
-                                      [this] { Settled(); });
+        lane = std::make_shared<Lane>(config.name, options_, *spool_, ledger_, push_progress_,
+                                      clock_, [this] { Settled(); });
       }
       if (const Status configured = lane->Configure(config); !configured.ok()) status = configured;
     }
@@ -170,6 +172,7 @@ void Pusher::StoreUntilStopped(const std::stop_token& stop) {
 }
 
 bool Pusher::Store(std::vector<SpooledProfile>& batch) {
+  const Progress::Work work(spool_progress_, kStoreLimit);
   const auto refused = spool_->Append(batch);
   if (refused.ok()) {
     if (std::exchange(spool_failing_, false)) Log(LogLevel::kInfo, "spool works again", {});
@@ -226,6 +229,11 @@ bool Pusher::Drain(std::chrono::nanoseconds timeout) {
     WaitFor(changed_, mutex_, left);
   }
   return true;
+}
+
+Status Pusher::CheckProgress() const {
+  FF_RETURN_IF_ERROR(spool_progress_.Check());
+  return push_progress_.Check();
 }
 
 std::map<std::string, Backlog> Pusher::Backlogs() {

@@ -29,6 +29,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "base/progress.h"
 
 namespace flamefleet::agent {
 
@@ -57,6 +58,9 @@ class Pusher {
   // on its way is no backlog.
   std::map<std::string, Backlog> Backlogs();
 
+  // Names the stage that is stuck: spool, push.
+  Status CheckProgress() const;
+
  private:
   void StoreUntilStopped(const std::stop_token& stop);
   std::vector<SpooledProfile> AwaitPending(const std::stop_token& stop);
@@ -70,6 +74,8 @@ class Pusher {
   const Clock& clock_;
   DeliveryLedger ledger_;
   const std::unique_ptr<Spool> spool_;
+  Progress spool_progress_{"spool"};
+  Progress push_progress_{"push"};
 
   Mutex mutex_;
   CondVar changed_;

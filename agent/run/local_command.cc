@@ -8,6 +8,7 @@
 
 #include "agent/pipeline/cpu_pipeline.h"
 #include "agent/push/pusher.h"
+#include "agent/run/budget_keeper.h"
 #include "agent/run/commands.h"
 #include "agent/run/profile_files.h"
 #include "base/clock.h"
@@ -27,6 +28,7 @@ struct LocalOptions {
   std::chrono::nanoseconds duration{0};  // 0: until SIGINT
   int64_t frequency_hz = 97;
   int64_t stack_depth = 127;
+  int64_t cpu_budget = 0;  // thousandths of a CPU; 0: none
   std::vector<std::string> pid_texts;
   std::vector<uint32_t> pids;
   std::string out;
@@ -65,6 +67,9 @@ Status Profile(const LocalOptions& options, Metrics* metrics, CpuPipeline::Sink 
                            .frequency_hz = static_cast<uint32_t>(options.frequency_hz),
                            .stack_depth = static_cast<uint32_t>(options.stack_depth)},
                           metrics, std::move(sink)));
+  BudgetKeeper budget(pipeline.get(), metrics);
+  budget.SetLimits({.frequency_hz = static_cast<uint32_t>(options.frequency_hz),
+                    .millicores = options.cpu_budget});
   std::string span;
   if (options.duration.count() > 0) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options.duration);
@@ -135,6 +140,9 @@ int LocalCommand(int count, const char* const* arguments) {
   flags.Number("frequency", "HZ", "samples per second and CPU", 1, 999, &options.frequency_hz);
   flags.Number("stack-depth", "FRAMES", "frames of a program's call stack", 1, 511,
                &options.stack_depth);
+  flags.Number("cpu-budget", "MILLICORES",
+               "thousandths of a CPU that may be used; it samples less often to stay within", 5,
+               1'000'000, &options.cpu_budget);
   flags.TextList("pid", "PID", "profile this process only", &options.pid_texts);
   Status status = flags.Parse(count, arguments);
   if (flags.help_wanted()) {

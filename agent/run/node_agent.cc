@@ -14,6 +14,8 @@ namespace {
 // How much of the pod's termination grace period (15 s) delivery of the last window may take.
 constexpr std::chrono::seconds kDrainTimeout{8};
 constexpr std::chrono::milliseconds kWindow{10'000};
+// Taking an assignment into force ends pushes to backends that are gone and writes a file.
+constexpr std::chrono::minutes kControlLimit{5};
 
 std::vector<std::string> Lines(const std::string& text) {
   std::vector<std::string> lines;
@@ -37,8 +39,11 @@ Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& opt
       SystemClock(), &agent->metrics_, &agent->health_,
       [self](const FinishedProfile& profile) { self->pusher_.Push(profile); });
   agent->StartSampling(options.proc_root);
-  FF_ASSIGN_OR_RETURN(agent->http_, ServeEndpoints(options.listen, &agent->metrics_,
-                                                   [self] { return self->Ready(); }));
+  FF_ASSIGN_OR_RETURN(agent->http_,
+                      ServeEndpoints(options.listen, &agent->metrics_,
+                                     {.healthy = [self] { return self->Healthy(); },
+                                      .sampled = [self] { return self->Sampled(); },
+                                      .delivered = [self] { return self->Delivered(); }}));
   if (!options.state_dir.empty()) {
     agent->saved_.emplace(options.state_dir, options.control.node);
     agent->ResumeSavedAssignment();
@@ -46,11 +51,15 @@ Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& opt
   agent->control_ = std::make_unique<ControlClient>(
       options.control, &agent->health_, &agent->metrics_,
       [self](const fleet::v1alpha1::OperatorMessage& message) {
+        const Progress::Work work(self->control_progress_, kControlLimit);
         FF_RETURN_IF_ERROR(self->Apply(message));
         self->SaveAssignment();
         return OkStatus();
       },
-      [self] { return self->Report(); });
+      [self] {
+        const Progress::Work work(self->control_progress_, kControlLimit);
+        return self->Report();
+      });
   return agent;
 }
 
@@ -58,6 +67,7 @@ NodeAgent::~NodeAgent() {
   control_.reset();
   http_.reset();
   scraper_.reset();
+  budget_.reset();
   pipeline_.reset();  // hands over the last window
   if (!pusher_.Drain(kDrainTimeout)) {
     Log(LogLevel::kWarn, "stopping with profiles that no backend took yet", {});
@@ -73,6 +83,7 @@ void NodeAgent::StartSampling(const std::string& proc_root) {
       });
   if (pipeline.ok()) {
     pipeline_ = *std::move(pipeline);
+    budget_ = std::make_unique<BudgetKeeper>(pipeline_.get(), &metrics_);
     return;
   }
   problems_ = Lines(ErrorMessage(pipeline.status()));
@@ -120,15 +131,7 @@ Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
   health_.SetCollections(work.collections);
   sampling_wanted_ = !work.cpu_targets.empty();
   if (pipeline_ != nullptr) {
-    if (work.frequency_hz != 0 && work.frequency_hz != frequency_hz_) {
-      const Status changed = pipeline_->SetFrequency(work.frequency_hz);
-      if (changed.ok()) {
-        frequency_hz_ = work.frequency_hz;
-      } else {
-        Log(LogLevel::kError, "sampling frequency not changed",
-            {{"frequency_hz", work.frequency_hz}, {"error", changed}});
-      }
-    }
+    budget_->SetLimits(work.cpu);
     pipeline_->SetLines(work.inlines);
     const Status depth = pipeline_->SetStackDepth(work.stack_depth);
     if (!depth.ok()) Log(LogLevel::kError, "stack depth not changed", {{"error", depth}});
@@ -148,18 +151,30 @@ fleet::v1alpha1::Report NodeAgent::Report() {
     health_.SetSamplingUnavailable(silence);
     node.sampling = silence.empty();
     if (!node.sampling) node.problems.push_back(silence);
+    node.shortages = budget_->Shortages();
     for (std::string& shortage : pipeline_->Shortages())
       node.shortages.push_back({reasons::kProfilesIncomplete, std::move(shortage)});
   }
   return BuildReport(health_.Snapshot(), node);
 }
 
-Status NodeAgent::Ready() const {
+Status NodeAgent::Healthy() const {
+  if (pipeline_ != nullptr) FF_RETURN_IF_ERROR(pipeline_->CheckProgress());
+  FF_RETURN_IF_ERROR(scraper_->CheckProgress());
+  FF_RETURN_IF_ERROR(pusher_.CheckProgress());
+  return control_progress_.Check();
+}
+
+Status NodeAgent::Sampled() const {
   SamplingState state = {.wanted = sampling_wanted_, .running = pipeline_ != nullptr};
   if (state.running) {
     state.nanos_since_drain = SystemClock().MonotonicNanos() - pipeline_->LastDrainMonotonicNanos();
   }
   return JudgeReadiness(state);
+}
+
+Status NodeAgent::Delivered() const {
+  return JudgeDelivery(health_.Snapshot());
 }
 
 }  // namespace flamefleet::agent

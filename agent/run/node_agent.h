@@ -24,8 +24,10 @@
 #include "agent/health/http_endpoints.h"
 #include "agent/pipeline/cpu_pipeline.h"
 #include "agent/push/pusher.h"
+#include "agent/run/budget_keeper.h"
 #include "agent/scrape/scraper.h"
 #include "base/metrics.h"
+#include "base/progress.h"
 
 namespace flamefleet::agent {
 
@@ -55,7 +57,9 @@ class NodeAgent {
   void SaveAssignment();
   Status Apply(const fleet::v1alpha1::OperatorMessage& message);
   fleet::v1alpha1::Report Report();
-  Status Ready() const;
+  Status Healthy() const;
+  Status Sampled() const;
+  Status Delivered() const;
 
   // In the order in which they depend on each other.
   Metrics metrics_;
@@ -63,12 +67,13 @@ class NodeAgent {
   Pusher pusher_;
   std::unique_ptr<Scraper> scraper_;
   std::unique_ptr<CpuPipeline> pipeline_;  // null when sampling cannot start
+  std::unique_ptr<BudgetKeeper> budget_;   // null as the pipeline
   std::vector<std::string> problems_;      // why; constant after StartSampling
   std::unique_ptr<HttpServer> http_;
 
+  Progress control_progress_{"control"};
   std::optional<AssignmentFile> saved_;  // none: it is not kept; constant after Create
   Assignment assignment_;                // control thread only, once that runs
-  uint32_t frequency_hz_ = 0;            // in force; control thread only
   std::atomic<bool> sampling_wanted_ = false;
 
   std::unique_ptr<ControlClient> control_;

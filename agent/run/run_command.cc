@@ -43,7 +43,10 @@ Result<OpenedSpool> OpenSpoolWhenAlone(const SpoolOptions& options, const std::s
     Log(LogLevel::kWarn, "another agent runs on this node, waiting for it to stop",
         {{"error", cause}});
     Metrics metrics;
-    FF_ASSIGN_OR_RETURN(const auto http, ServeEndpoints(listen, &metrics, [&] { return cause; }));
+    FF_ASSIGN_OR_RETURN(const auto http, ServeEndpoints(listen, &metrics,
+                                                        {.healthy = [] { return OkStatus(); },
+                                                         .sampled = [&cause] { return cause; },
+                                                         .delivered = [] { return OkStatus(); }}));
     while (spool.status().code() == StatusCode::kAlreadyExists) {
       if (WaitForTerminationSignal(kLockInterval) != 0) return OpenedSpool{.stopped = true};
       spool = Spool::Open(options, &damaged);

@@ -13,6 +13,8 @@
 namespace flamefleet::agent {
 namespace {
 
+// Beside the time that an endpoint may take: decoding, which waits for that of the other threads.
+constexpr std::chrono::minutes kDecodeLimit{5};
 constexpr const char* kScrapesName = "flamefleet_agent_scrapes_total";
 constexpr const char* kScrapesHelp = "Scrapes of pprof endpoints, by result.";
 
@@ -134,7 +136,9 @@ std::optional<FinishedProfile> Scraper::Pull(const ScrapeJob& job, Past* past,
   const Time start = std::chrono::steady_clock::now();
   // No two profiles of one series share a time: backends keep only one of them.
   const int64_t time_ns = std::max(clock_.WallNanos(), past->last_time_ns + 1);
-  const Result<FetchResponse> response = Fetch(FetchOptionsOf(job), stop);
+  const FetchOptions fetch = FetchOptionsOf(job);
+  const Progress::Work work(progress_, fetch.timeout + kDecodeLimit);
+  const Result<FetchResponse> response = Fetch(fetch, stop);
   if (!response.ok()) {
     *failure = FailureOfFetch(response.status());
     return std::nullopt;

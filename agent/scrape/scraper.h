@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/mutex.h"
+#include "base/progress.h"
 
 namespace flamefleet::agent {
 
@@ -57,6 +58,9 @@ class Scraper {
   // Replaces the jobs. A job whose endpoint stays the same keeps its turn and its past, whatever
   // else of it changed. What a removed job is just reading is thrown away.
   void SetJobs(const std::vector<ScrapeJob>& jobs);
+
+  // An error when the stage is stuck.
+  Status CheckProgress() const { return progress_.Check(); }
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -92,6 +96,8 @@ class Scraper {
   CounterMetric succeeded_;
   std::map<std::string_view, CounterMetric> failed_;  // by reason; constant after construction
   GaugeMetric jobs_gauge_;
+
+  Progress progress_{"scrape"};
 
   Mutex decode_mutex_;
 

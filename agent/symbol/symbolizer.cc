@@ -112,7 +112,7 @@ Symbolizer::Files Symbolizer::FindDebugFiles(const ProcessImage& image, const st
 
 std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const std::string& path,
                                              const std::shared_ptr<const MappedFile>& file) {
-  if (failing_ns_ > kMaxFailingNanos) return nullptr;
+  if (!reads_new_files_ || failing_ns_ > kMaxFailingNanos) return nullptr;
   const int64_t start_ns = SystemClock().MonotonicNanos();
   const auto count_failure = [this, start_ns] {
     failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
@@ -147,6 +147,7 @@ PerfMap* Symbolizer::PerfMapOf(const ProcessImage& image) {
   if (image.namespace_pid == 0 || !image.root) return nullptr;
   const auto known = perf_maps_.find(image.id);
   if (known != perf_maps_.end() && known->second.last_window == window_) return &known->second.map;
+  if (!reads_new_files_) return known == perf_maps_.end() ? nullptr : &known->second.map;
   if (failing_ns_ > kMaxFailingNanos) return nullptr;
   const Result<MappedFile> file =
       image.root->OpenFile("/tmp/perf-" + std::to_string(image.namespace_pid) + ".map");
@@ -237,6 +238,7 @@ void Symbolizer::WantLines(const ProcessImage& image, const ImageMapping& mappin
 }
 
 void Symbolizer::ResolveLines() {
+  if (!reads_new_files_) return;
   std::chrono::nanoseconds left = kMaxLineTime;
   for (const auto& [id, cached] : files_) {
     if (!cached.file || !cached.file->wants_lines()) continue;

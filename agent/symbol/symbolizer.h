@@ -69,6 +69,12 @@ class Symbolizer {
   std::string BuildId(const ProcessImage& image, const ImageMapping& mapping);
   const std::string& KernelBuildId();
 
+  // Whether files that were not read yet are; without it their functions have no name, and no
+  // further inlined functions and lines are looked up.
+  void SetReadsNewFiles(bool reads) { reads_new_files_ = reads; }
+
+  void SetMaxBytes(size_t max_bytes) { max_bytes_ = max_bytes; }
+
   // Evicts down to the limit; an idle parser ends.
   void EndWindow();
 
@@ -124,8 +130,9 @@ class Symbolizer {
   const SymbolName& Unnamed(std::string name);
 
   const std::string proc_root_;
-  const size_t max_bytes_;
+  size_t max_bytes_;
   const std::shared_ptr<ParserProcess> parser_;
+  bool reads_new_files_ = true;
   int64_t failing_ns_ = 0;  // spent in this window on files that could not be parsed
   std::map<FileId, Cached> files_;
   std::map<Digest, std::weak_ptr<const SymbolTable>> tables_;  // by what was answered

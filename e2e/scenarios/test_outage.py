@@ -10,6 +10,7 @@ import re
 import signal
 import threading
 import time
+import urllib.error
 import urllib.request
 
 from clusterlib.fleet import NAMESPACE
@@ -26,10 +27,22 @@ _SAMPLE = re.compile(r"^(flamefleet_agent_profiles_\w+)(?:\{[^}]*\})? ([0-9.e+]+
 
 
 class Outage(Scenario):
+    def agents(self):
+        return self.kubectl.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")["items"]
+
+    def undelivered(self):
+        """What an agent says that delivers nothing; "" when none says so."""
+        for pod in self.agents():
+            try:
+                urllib.request.urlopen(f"http://{pod['status']['podIP']}:9090/readyz", timeout=20).close()
+            except urllib.error.HTTPError as error:
+                return error.read().decode()
+        return ""
+
     def books(self):
         """Sums over all agents of what was produced, delivered, dropped, ... and what waits."""
         sums = {}
-        for pod in self.kubectl.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")["items"]:
+        for pod in self.agents():
             with urllib.request.urlopen(f"http://{pod['status']['podIP']}:9090/metrics", timeout=20) as answer:
                 for name, value in _SAMPLE.findall(answer.read().decode()):
                     sums[name] = sums.get(name, 0) + float(value)
@@ -67,6 +80,11 @@ class Outage(Scenario):
         away, used = int(time.time()), -self.cpu_millis(APP)
         self.eventually("the backend says that it is not reachable", lambda: not self.fleet.condition(
             "profilingbackend", "default", condition="Ready"))
+        # It is seen at the agents, and none of them is to blame: a rolling update would go on.
+        said = self.eventually("an agent says that it delivers nothing", self.undelivered)
+        self.assertIn("no profile is delivered", said)
+        for pod in self.agents():
+            self.assertIn(("Ready", "True"), [(c["type"], c["status"]) for c in pod["status"]["conditions"]])
         # The outage is the subject here: it lasts as long as it was asked to.
         time.sleep(max(0, away + OUTAGE_SECONDS - time.time()))
         waiting = self.books()["waiting"]

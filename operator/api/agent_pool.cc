@@ -2,6 +2,8 @@
 #include "operator/api/agent_pool.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "operator/api/json_reader.h"
 #include "operator/api/status_json.h"
@@ -38,6 +40,22 @@ void ReadMaxUnavailable(const ObjectReader& in, std::string& max_unavailable) {
   int32_t number = 0;
   in.Integer("maxUnavailable", number);
   max_unavailable = std::to_string(number);
+}
+
+// CPUs as the CRD lets them through ("50m", "0.5", 2), as thousandths.
+void ReadMillicores(const ObjectReader& in, int64_t& millicores) {
+  const json* value = in.Find("cpu");
+  if (value == nullptr) return;
+  std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+  const bool is_milli = text.ends_with('m');
+  if (is_milli) text.pop_back();
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (is_milli) number /= 1000;
+  if (error != std::errc() || stop != end || !(number >= 0.005 && number <= 1000))
+    return in.Fail("cpu", "CPUs from 5m to 1000, such as 50m or 0.5");
+  millicores = std::llround(number * 1000);
 }
 
 // Where the agents run.
@@ -84,6 +102,9 @@ void ReadSpec(const ObjectReader& in, AgentPoolSpec& spec) {
     sampling.Integer("stackDepth", spec.stack_depth);
   });
   in.Object("symbols", [&](const ObjectReader& symbols) { symbols.Bool("inlines", spec.inlines); });
+  in.Object("budget", [&](const ObjectReader& budget) {
+    ReadMillicores(budget, spec.cpu_budget_millicores);
+  });
 }
 
 void ReadStatus(const ObjectReader& in, AgentPoolStatus& status) {

@@ -57,6 +57,7 @@ struct AgentPoolSpec {
   int32_t sampling_frequency_hz = 19;
   int32_t stack_depth = 127;
   bool inlines = true;  // symbols.inlines
+  int64_t cpu_budget_millicores = 0;  // 0: none
   Resources resources;
   std::string spool_size = "1Gi";  // on the node's disk
   std::string image;               // empty: the one the operator was started with

@@ -64,7 +64,9 @@ json Container(const api::AgentPool& pool, const ObjectSettings& settings) {
         json{{"name", "FLAMEFLEET_POOL"}, {"value", pool.meta.name}}}},
       {"ports", {{{"name", "http"}, {"containerPort", kAgentHttpPort}, {"protocol", "TCP"}}}},
       {"livenessProbe", HttpProbe("/healthz", /*period_seconds=*/20, /*failures=*/3)},
-      {"readinessProbe", HttpProbe("/readyz", /*period_seconds=*/5, /*failures=*/3)},
+      // A backend that is away is no fault of an agent, and must not stop a rolling update.
+      {"readinessProbe",
+       HttpProbe("/readyz?exclude=delivery", /*period_seconds=*/5, /*failures=*/3)},
       {"resources", ResourcesJson(pool.spec.resources)},
       {"volumeMounts",
        {{{"name", "operator"}, {"mountPath", kOperatorDir}, {"readOnly", true}},

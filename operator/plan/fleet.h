@@ -81,7 +81,8 @@ struct AgentConfig {
   int32_t sampling_frequency_hz = 0;
   int32_t stack_depth = 0;
   bool inlines = true;
-  std::vector<Backend> backends;  // by name
+  std::vector<Backend> backends;      // by name
+  int64_t cpu_budget_millicores = 0;  // of each agent; 0: none
 
   friend bool operator==(const AgentConfig&, const AgentConfig&) = default;
 };

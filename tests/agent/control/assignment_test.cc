@@ -55,7 +55,7 @@ TEST_F(AssignmentTest, ASnapshotIsWorkForEachPart) {
   ASSERT_TRUE(Apply(kSnapshot).ok());
   EXPECT_EQ(assignment_.version(), 7U);
   const Work work = BuildWork();
-  EXPECT_EQ(work.frequency_hz, 19U);
+  EXPECT_EQ(work.cpu.frequency_hz, 19U);
   EXPECT_THAT(work.backends, ElementsAre(BackendConfig{"main", "http://store:4040"}));
   ASSERT_EQ(work.cpu_targets.size(), 1U);
   EXPECT_EQ(work.cpu_targets[0].container_id, "0123");
@@ -86,16 +86,17 @@ TEST_F(AssignmentTest, ADeltaReplacesAddsAndRemovesPods) {
                   .ok());
   EXPECT_THAT(PodsOfCollections(), ElementsAre("b", "c"));
   EXPECT_THAT(BuildWork().scrape_jobs, IsEmpty());
-  EXPECT_EQ(BuildWork().frequency_hz, 19U);
+  EXPECT_EQ(BuildWork().cpu.frequency_hz, 19U);
 }
 
 TEST_F(AssignmentTest, AConfigInADeltaReplacesTheConfig) {
   ASSERT_TRUE(Apply(kSnapshot).ok());
   EXPECT_TRUE(BuildWork().inlines);
-  ASSERT_TRUE(Apply("delta { version: 8 config { "
-                    "sampling_frequency_hz: 97 without_inlines: true stack_depth: 300 } }")
+  ASSERT_TRUE(Apply("delta { version: 8 config { sampling_frequency_hz: 97 without_inlines: true "
+                    "stack_depth: 300 cpu_budget_millicores: 20 } }")
                   .ok());
-  EXPECT_EQ(BuildWork().frequency_hz, 97U);
+  EXPECT_EQ(BuildWork().cpu.frequency_hz, 97U);
+  EXPECT_EQ(BuildWork().cpu.millicores, 20);
   EXPECT_FALSE(BuildWork().inlines);
   EXPECT_EQ(BuildWork().stack_depth, 300U);
   EXPECT_THAT(BuildWork().backends, IsEmpty());

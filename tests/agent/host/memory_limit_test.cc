@@ -40,6 +40,31 @@ TEST_F(MemoryLimit, IsFoundWhereTheContainerIsTheRootOfItsMount) {
   EXPECT_EQ(OwnMemoryLimit(root_), 5000000u);
 }
 
+TEST_F(MemoryLimit, UseOfTheV2CgroupLeavesOutIdleFilePages) {
+  Write("/proc/self/cgroup", "0::/c\n");
+  Write("/sys/fs/cgroup/c/memory.max", "1000\n");
+  Write("/sys/fs/cgroup/c/memory.current", "900\n");
+  Write("/sys/fs/cgroup/c/memory.stat", "anon 5\nfile 500\ninactive_file 300\nactive_file 200\n");
+  EXPECT_EQ(OwnMemoryUse(root_)->used, 600u);
+  EXPECT_EQ(OwnMemoryUse(root_)->limit, 1000u);
+}
+
+TEST_F(MemoryLimit, UseOfAHybridHostIsThatOfTheV1Cgroup) {
+  Write("/proc/self/cgroup", "4:memory:/a\n0::/a\n");
+  Write("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000\n");
+  Write("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "900\n");
+  Write("/sys/fs/cgroup/memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n");
+  Write("/sys/fs/cgroup/a/memory.current", "5\n");
+  EXPECT_EQ(OwnMemoryUse(root_)->used, 800u);
+}
+
+TEST_F(MemoryLimit, UseIsNotKnownWithoutALimit) {
+  Write("/proc/self/cgroup", "0::/c\n");
+  Write("/sys/fs/cgroup/c/memory.max", "max\n");
+  Write("/sys/fs/cgroup/c/memory.current", "900\n");
+  EXPECT_FALSE(OwnMemoryUse(root_));
+}
+
 TEST_F(MemoryLimit, IsNoneWithoutOne) {
   EXPECT_EQ(OwnMemoryLimit(root_), std::nullopt);
   Write("/proc/self/cgroup", "4:memory:/a\n0::/a\nrubbish\n");

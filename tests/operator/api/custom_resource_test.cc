@@ -186,7 +186,8 @@ TEST(ProfilingBackendStatus, ComesBackFromJsonAsItWas) {
 TEST(DecodeAgentPool, ReadsTheWholeSpec) {
   const Result<AgentPool> pool = DecodeAgentPool(json::parse(R"({
     "metadata": {"name": "default"},
-    "spec": {"nodeSelector": {"disk": "ssd"}, "sampling": {"frequency": 97, "stackDepth": 511}, "symbols": {"inlines": false},
+    "spec": {"nodeSelector": {"disk": "ssd"}, "sampling": {"frequency": 97, "stackDepth": 511},
+             "budget": {"cpu": "50m"}, "symbols": {"inlines": false},
              "tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5}],
              "resources": {"requests": {"cpu": "50m"}}, "image": "i:1", "imagePullPolicy": "Never",
              "imagePullSecrets": [{"name": "registry"}], "priorityClassName": "high",
@@ -201,6 +202,7 @@ TEST(DecodeAgentPool, ReadsTheWholeSpec) {
                                                              {"a", "", "b", "NoExecute", 5}}));
   EXPECT_EQ(pool->spec.sampling_frequency_hz, 97);
   EXPECT_EQ(pool->spec.stack_depth, 511);
+  EXPECT_EQ(pool->spec.cpu_budget_millicores, 50);
   EXPECT_FALSE(pool->spec.inlines);
   EXPECT_EQ(pool->spec.resources.requests, (StringMap{{"cpu", "50m"}}));
   EXPECT_EQ(pool->spec.image, "i:1");
@@ -218,6 +220,19 @@ TEST(DecodeAgentPool, ReadsTheWholeSpec) {
   EXPECT_EQ(pool->spec.opt_in.families, (AnnotationFamilies{.pyroscope = false, .grafana = true}));
   EXPECT_TRUE(pool->spec.opt_in.namespaces.Matches({{"tier", "web"}}));
   EXPECT_FALSE(pool->spec.opt_in.namespaces.Matches({}));
+}
+
+TEST(DecodeAgentPool, ReadsTheCpuBudgetInEachWayToWriteIt) {
+  const auto read = [](const json& cpu) {
+    return DecodeAgentPool({{"spec", {{"budget", {{"cpu", cpu}}}}}});
+  };
+  EXPECT_EQ(read("20m")->spec.cpu_budget_millicores, 20);
+  EXPECT_EQ(read("0.25")->spec.cpu_budget_millicores, 250);
+  EXPECT_EQ(read(2)->spec.cpu_budget_millicores, 2000);
+  for (const json& wrong : {json(0), json("m"), json("4m"), json("1e3"), json("nan"), json("-1"),
+                            json("50Mi"), json(nlohmann::json::object())}) {
+    EXPECT_THAT(ErrorMessage(read(wrong).status()), ::testing::HasSubstr("budget.cpu")) << wrong;
+  }
 }
 
 TEST(DecodeAgentPool, LetsBothFamiliesOptInByDefaultAndNoneWhenTheListIsEmpty) {
