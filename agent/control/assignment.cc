@@ -125,7 +125,10 @@ Work Assignment::BuildWork(milliseconds window) const {
                              .hold = backend.hold(),
                              .ingestion_window_ns = backend.ingestion_window_ms() * kNanosPerMilli,
                              .bytes_per_second = backend.bytes_per_second(),
-                             .max_profile_bytes = backend.max_profile_bytes()});
+                             .max_profile_bytes = backend.max_profile_bytes(),
+                             .protocol = backend.protocol() == proto::BACKEND_PROTOCOL_PARCA
+                                             ? BackendProtocol::kParca
+                                             : BackendProtocol::kPyroscope});
   }
   for (const auto& [uid, pod] : pods_) {
     for (const auto& container : pod.containers())

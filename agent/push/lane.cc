@@ -164,13 +164,12 @@ void Lane::Send(Job job, const std::stop_token& stop) {
                .reason = reasons::kProfileTooLarge,
                .message = "it is larger than the backend's maxProfileSize"};
   } else {
-    const auto answer = job.client->Send(job.profile.body, stop);
+    outcome = job.client->Push(job.profile, stop);
     ledger_.Answered(std::chrono::steady_clock::now() - job.begun);
-    if (stop.stop_requested() && !answer.ok()) {
+    if (stop.stop_requested() && outcome.kind != Outcome::Kind::kDelivered) {
       spool_.Release(job.profile).IgnoreError();
       return;
     }
-    outcome = JudgeAnswer(answer, {job.profile.errors, job.profile.raw_bytes});
     NoteAnswer(job, outcome);
   }
   if (outcome.may_be_profile) ++job.profile.errors;

@@ -11,8 +11,8 @@ namespace {
 
 using Kind = Outcome::Kind;
 
-// Of an answer's body that goes into a message.
-constexpr size_t kMaxQuotedBody = 160;
+// Of an answer's text that goes into a message.
+constexpr size_t kMaxQuotedText = 160;
 
 // Seconds; a date, which servers of this API do not send, counts as nothing.
 std::chrono::milliseconds RetryAfter(const HttpResponse& response) {
@@ -24,7 +24,7 @@ std::chrono::milliseconds RetryAfter(const HttpResponse& response) {
 }
 
 std::string Describe(const HttpResponse& response) {
-  std::string body = response.body.substr(0, kMaxQuotedBody);
+  std::string body = response.body.substr(0, kMaxQuotedText);
   while (!body.empty() && (body.back() == '\n' || body.back() == '\r'))
     body.pop_back();
   return "the backend answered " + std::to_string(response.status) +
@@ -42,6 +42,14 @@ Outcome Retry(const HttpResponse& response, std::string_view reason) {
           .back_off = true,
           .reason = reason,
           .message = Describe(response)};
+}
+
+// A profile that the server cannot read may be an error of the server as well.
+void CountServerError(const PushedProfile& profile, Outcome& outcome) {
+  outcome.may_be_profile = true;
+  if (profile.server_errors + 1 < kMaxServerErrors) return;
+  outcome.kind = Kind::kDrop;
+  outcome.reason = reasons::kBackendRefused;
 }
 
 Outcome ForThisProfile(Kind kind, std::string_view reason, const HttpResponse& response) {
@@ -98,12 +106,50 @@ Outcome JudgeAnswer(const Result<HttpResponse>& answer, const PushedProfile& pro
   Outcome outcome = Retry(response, reasons::kBackendUnreachable);
   const bool about_server = response.status < 500 || response.status == 501 ||
                             (response.status >= 502 && response.status <= 504);
-  outcome.may_be_profile = !about_server;
-  if (outcome.may_be_profile && profile.server_errors + 1 >= kMaxServerErrors) {
-    outcome.kind = Kind::kDrop;
-    outcome.reason = reasons::kBackendRefused;
-  }
+  if (!about_server) CountServerError(profile, outcome);
   return outcome;
+}
+
+Outcome JudgeCall(const Status& answer, const PushedProfile& profile) {
+  if (answer.ok()) return {};
+  const std::string text = ErrorMessage(answer).substr(0, kMaxQuotedText);
+  Outcome outcome = {.kind = Kind::kRetry,
+                     .back_off = true,
+                     .reason = reasons::kBackendUnreachable,
+                     .message = "the call ended with " + ErrorCodeName(answer) +
+                                (text.empty() ? "" : ": " + text)};
+  switch (answer.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+    case StatusCode::kCancelled:
+    case StatusCode::kAborted:
+    case StatusCode::kUnimplemented:
+    case StatusCode::kNotFound:
+      return outcome;
+    case StatusCode::kUnauthenticated:
+    case StatusCode::kPermissionDenied:
+      outcome.reason = reasons::kBackendUnauthorized;
+      return outcome;
+    case StatusCode::kResourceExhausted:
+      if (text.find("larger than max") != std::string::npos) {
+        outcome.kind = Kind::kSplit;
+        outcome.back_off = false;
+        outcome.reason = reasons::kProfileTooLarge;
+      } else if (profile.bytes > kLargeProfile) {
+        outcome.kind = Kind::kSplit;
+      }
+      return outcome;
+    case StatusCode::kUnknown:
+    case StatusCode::kInternal:
+    case StatusCode::kDataLoss:
+      CountServerError(profile, outcome);
+      return outcome;
+    default:
+      outcome.kind = Kind::kDrop;
+      outcome.back_off = false;
+      outcome.reason = reasons::kBackendRefused;
+      return outcome;
+  }
 }
 
 }  // namespace flamefleet::agent

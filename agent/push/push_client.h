@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// PushClient: one backend that speaks the Pyroscope push API: address, trust and credentials.
+// PushClient: one backend in the protocol that it speaks: address, trust and
+// credentials, and what its answers mean (outcome.h).
 //
-// Thread: any; calls block and may run in parallel. Bounds: kPushTimeout per push.
-// Errors: Create: kInvalidArgument, the message says whether it is the endpoint or a certificate.
+// The spool keeps every profile in one form, a PushRequest of Pyroscope; a
+// client of another protocol turns it into its own when it sends.
+//
+// Thread: any; calls block and may run in parallel. Bounds: kPushTimeout per
+// push. Errors: Create: kInvalidArgument, the message says whether it is the
+// endpoint or a certificate.
 #pragma once
 
 #include <chrono>
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string>
 
-#include "base/http/client.h"
+#include "agent/push/outcome.h"
+#include "agent/spool/spool.h"
 #include "base/status.h"
 
 namespace flamefleet::agent {
 
 // Pyroscope answers after 0.4 to 0.5 s; a store on a busy disk needs longer.
 constexpr std::chrono::seconds kPushTimeout{30};
+
+enum class BackendProtocol { kPyroscope, kParca };
 
 struct BackendConfig {
   std::string name;
@@ -31,6 +39,7 @@ struct BackendConfig {
   int64_t ingestion_window_ns = 0;  // older profiles are not sent; 0: no limit
   int64_t bytes_per_second = 0;     // uncompressed; 0: no limit
   int64_t max_profile_bytes = 0;    // uncompressed, larger ones are split; 0: no limit
+  BackendProtocol protocol = BackendProtocol::kPyroscope;
 
   friend bool operator==(const BackendConfig&, const BackendConfig&) = default;
 };
@@ -40,21 +49,14 @@ class PushClient {
   static Result<std::shared_ptr<const PushClient>> Create(
       const BackendConfig& config, std::chrono::milliseconds timeout = kPushTimeout);
 
-  // `body` is a PushRequest.
-  Result<HttpResponse> Send(const std::string& body, const std::stop_token& stop) const;
+  PushClient() = default;
+  PushClient(const PushClient&) = delete;
+  PushClient& operator=(const PushClient&) = delete;
+  virtual ~PushClient() = default;
 
- private:
-  PushClient(std::unique_ptr<HttpClient> http, std::string target,
-             std::map<std::string, std::string> headers, std::chrono::milliseconds timeout)
-      : http_(std::move(http)),
-        target_(std::move(target)),
-        headers_(std::move(headers)),
-        timeout_(timeout) {}
-
-  const std::unique_ptr<HttpClient> http_;
-  const std::string target_;
-  const std::map<std::string, std::string> headers_;
-  const std::chrono::milliseconds timeout_;
+  // Sends the profile and judges what the backend answers. When stop is
+  // requested it ends early, and what it says means nothing.
+  virtual Outcome Push(const SpooledProfile& profile, const std::stop_token& stop) const = 0;
 };
 
 }  // namespace flamefleet::agent

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/scrape/rewrite.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "base/gzip.h"
 #include "base/pprof/merge.h"
 
@@ -9,6 +12,30 @@ namespace {
 
 // Memory of the compact copy.
 constexpr size_t kMaxMergedBytes = 64 << 20;
+
+// Backends make the name of a series of it, in which a colon separates.
+uint32_t SeriesName(uint32_t text, pprof::StringTable& strings) {
+  std::string name(strings.Get(text));
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  std::ranges::replace_if(name, std::not_fn(is_plain), '_');
+  return strings.Intern(name);
+}
+
+// What is in no part of the format and still breaks backends: a Parca that has taken one profile
+// without a period's type answers no query any more.
+void NameSeries(pprof::Profile& profile) {
+  if (profile.period_type.type == 0 || profile.period_type.unit == 0)
+    profile.period_type = profile.sample_types.front();
+  if (profile.period == 0) profile.period = 1;
+  const auto name = [&profile](pprof::ValueType& type) {
+    type.type = SeriesName(type.type, profile.strings);
+    type.unit = SeriesName(type.unit, profile.strings);
+  };
+  std::ranges::for_each(profile.sample_types, name);
+  name(profile.period_type);
+}
 
 }  // namespace
 
@@ -26,6 +53,7 @@ Result<std::optional<RewrittenProfile>> RewriteProfile(std::string_view body, in
   profile = merger.Take();
   if (profile.samples.empty()) return std::optional<RewrittenProfile>();
   profile.time_ns = time_ns;
+  NameSeries(profile);
   if (profile.duration_ns <= 0) profile.duration_ns = duration.count();
   std::string raw;
   pprof::Encode(profile, &raw);

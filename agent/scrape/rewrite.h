@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RewriteProfile: from the bytes that a pod served to the pprof that is sent: validated, deltas
-// only, our time, compact.
+// only, our time, compact, with types and units that name a series at every backend.
 //
 // Thread: any; one caller per Delta.
 // Errors: kResourceExhausted over kMaxRawBytes or a limit of the decoder, kInvalidArgument not a

@@ -40,8 +40,11 @@ void ReadSecretKey(const ObjectReader& in, const char* field, std::string defaul
 
 void ReadSpec(const ObjectReader& in, ProfilingBackendSpec& spec) {
   in.Bool("default", spec.is_default);
-  in.Enumeration<BackendType>(
-      "type", {{"Pyroscope", BackendType::kPyroscope}, {"Store", BackendType::kStore}}, spec.type);
+  in.Enumeration<BackendType>("type",
+                              {{"Pyroscope", BackendType::kPyroscope},
+                               {"Parca", BackendType::kParca},
+                               {"Store", BackendType::kStore}},
+                              spec.type);
   in.String("endpoint", spec.endpoint);
   in.String("tenantID", spec.tenant_id);
   in.Object("tls", [&](const ObjectReader& tls) {

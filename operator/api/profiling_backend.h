@@ -24,6 +24,7 @@ struct Resources {
 
 enum class BackendType {
   kPyroscope,  // a server that somebody else runs, by the Pyroscope push API
+  kParca,      // a server that somebody else runs, by Parca's WriteRaw
   kStore,      // our embedded store: run by the operator when managed, else at `endpoint`
 };
 

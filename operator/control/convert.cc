@@ -108,6 +108,9 @@ void ToProto(const plan::AgentConfig& from, pb::AgentConfig& to) {
     out.set_ingestion_window_ms(backend.ingestion_window_ns / kNanosPerMilli);
     out.set_bytes_per_second(backend.bytes_per_second);
     out.set_max_profile_bytes(backend.max_profile_bytes);
+    out.set_protocol(backend.protocol == plan::BackendProtocol::kParca
+                         ? pb::BACKEND_PROTOCOL_PARCA
+                         : pb::BACKEND_PROTOCOL_PYROSCOPE);
   }
 }
 

@@ -34,6 +34,7 @@ BackendTable::BackendTable(const std::vector<const api::ProfilingBackend*>& back
     Backend& entry = backends_[name];
     entry.name = name;
     entry.endpoint = backend->spec.managed_store ? StoreEndpoint(name, ns) : backend->spec.endpoint;
+    if (backend->spec.type == api::BackendType::kParca) entry.protocol = BackendProtocol::kParca;
     entry.tenant_id = backend->spec.tenant_id;
     entry.server_name = backend->spec.tls.server_name;
     entry.insecure_skip_verify = backend->spec.tls.insecure_skip_verify;

@@ -60,6 +60,8 @@ struct PodAssignment {
 // The work of one node, by pod UID.
 using NodeAssignment = std::map<std::string, PodAssignment>;
 
+enum class BackendProtocol { kPyroscope, kParca };
+
 struct Backend {
   std::string name;
   std::string endpoint;  // base URL
@@ -72,6 +74,7 @@ struct Backend {
   int64_t ingestion_window_ns = 0;  // 0: none is too old
   int64_t bytes_per_second = 0;     // of each agent; 0: no limit
   int64_t max_profile_bytes = 0;    // 0: no limit
+  BackendProtocol protocol = BackendProtocol::kPyroscope;
 
   friend bool operator==(const Backend&, const Backend&) = default;
 };

@@ -54,6 +54,48 @@ TEST(Outcome, TheTableHolds) {
   }
 }
 
+TEST(Outcome, TheTableOfCallsHolds) {
+  struct Row {
+    StatusCode code;
+    Kind kind;
+    bool back_off;
+    bool may_be_profile;
+    std::string_view reason;
+  };
+  using namespace reasons;  // NOLINT: a table
+  const Row rows[] = {
+      {StatusCode::kOk, Kind::kDelivered, false, false, ""},
+      {StatusCode::kCancelled, Kind::kRetry, true, false, kBackendUnreachable},
+      {StatusCode::kUnknown, Kind::kRetry, true, true, kBackendUnreachable},
+      {StatusCode::kInvalidArgument, Kind::kDrop, false, false, kBackendRefused},
+      {StatusCode::kDeadlineExceeded, Kind::kRetry, true, false, kBackendUnreachable},
+      {StatusCode::kNotFound, Kind::kRetry, true, false, kBackendUnreachable},
+      {StatusCode::kAlreadyExists, Kind::kDrop, false, false, kBackendRefused},
+      {StatusCode::kPermissionDenied, Kind::kRetry, true, false, kBackendUnauthorized},
+      {StatusCode::kResourceExhausted, Kind::kRetry, true, false, kBackendUnreachable},
+      {StatusCode::kFailedPrecondition, Kind::kDrop, false, false, kBackendRefused},
+      {StatusCode::kAborted, Kind::kRetry, true, false, kBackendUnreachable},
+      {StatusCode::kOutOfRange, Kind::kDrop, false, false, kBackendRefused},
+      {StatusCode::kUnimplemented, Kind::kRetry, true, false, kBackendUnreachable},
+      {StatusCode::kInternal, Kind::kRetry, true, true, kBackendUnreachable},
+      {StatusCode::kUnavailable, Kind::kRetry, true, false, kBackendUnreachable},
+      {StatusCode::kDataLoss, Kind::kRetry, true, true, kBackendUnreachable},
+      {StatusCode::kUnauthenticated, Kind::kRetry, true, false, kBackendUnauthorized},
+  };
+  for (const Row& row : rows) {
+    const Outcome outcome = JudgeCall(Status(row.code, "why"), {});
+    EXPECT_EQ(outcome.kind, row.kind) << row.code;
+    EXPECT_EQ(outcome.back_off, row.back_off) << row.code;
+    EXPECT_EQ(outcome.may_be_profile, row.may_be_profile) << row.code;
+    EXPECT_EQ(outcome.reason, row.reason) << row.code;
+  }
+  const PushedProfile last_time = {.server_errors = kMaxServerErrors - 1};
+  EXPECT_EQ(JudgeCall(Status(StatusCode::kUnknown, ""), last_time).kind, Kind::kDrop);
+  EXPECT_EQ(JudgeCall(Status(StatusCode::kUnavailable, ""), last_time).kind, Kind::kRetry);
+  const PushedProfile large = {.bytes = kLargeProfile + 1};
+  EXPECT_EQ(JudgeCall(Status(StatusCode::kResourceExhausted, "rate"), large).kind, Kind::kSplit);
+}
+
 TEST(Outcome, NoAnswerIsTriedAgainForEver) {
   const Outcome outcome = JudgeAnswer(UnavailableError("refused"), {.server_errors = 1000});
   EXPECT_EQ(outcome.kind, Kind::kRetry);

@@ -19,7 +19,7 @@ TEST(PushClient, SendsTenantCredentialsAndTheEndpointsPath) {
                                           .tenant_id = "team-a",
                                           .authorization = "Bearer hush"});
   ASSERT_TRUE(client.ok()) << client.status();
-  ASSERT_TRUE((*client)->Send("body", {}).ok());
+  EXPECT_EQ((*client)->Push({.body = "body"}, {}).kind, Outcome::Kind::kDelivered);
   const HttpServerRequest request = backend.Requests().at(0);
   EXPECT_EQ(request.path, "/pyroscope/push.v1.PusherService/Push");
   EXPECT_EQ(request.Header("x-scope-orgid"), "team-a");
@@ -33,9 +33,9 @@ TEST(PushClient, AFailedPushDoesNotRepeatTheCredentials) {
     url = gone.Url();
   }
   const auto client = PushClient::Create({.endpoint = url, .authorization = "Bearer hush"});
-  const auto answer = (*client)->Send("body", {});
-  ASSERT_FALSE(answer.ok());
-  EXPECT_THAT(ErrorMessage(answer.status()), Not(HasSubstr("hush")));
+  const Outcome outcome = (*client)->Push({.body = "body"}, {});
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kRetry);
+  EXPECT_THAT(outcome.message, Not(HasSubstr("hush")));
 }
 
 TEST(PushClient, CertificatesThatAreNoneAreRefused) {

@@ -287,6 +287,9 @@ TEST(BackendTable, TheOldestDefaultIsTheDefault) {
   b.meta.deleting = true;
   EXPECT_EQ(BackendTable({&a, &b}, "ns").default_name(), "a");
   EXPECT_EQ(BackendTable({&a}, "ns").Find("")->endpoint, "http://flamefleet-store-a.ns.svc:4040");
+  EXPECT_EQ(BackendTable({&a}, "ns").Find("")->protocol, BackendProtocol::kPyroscope);
+  a.spec.type = api::BackendType::kParca;
+  EXPECT_EQ(BackendTable({&a}, "ns").Find("")->protocol, BackendProtocol::kParca);
 }
 
 TEST(AssignPod, CarriesContainersAndPulls) {
