@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that appends to a spool and removes from it is killed at random moments: what it had
-// been told is kept is there, whole, and what it had not removed is not gone.
+// A process that appends to a spool and removes from it is killed at random
+// moments: what it had been told is kept is there, whole, and what it had not
+// removed is not gone. On this disk, and on a slow one that is killed in the
+// middle of a write.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -14,6 +16,7 @@
 
 #include "agent/spool/spool.h"
 #include "base/fd.h"
+#include "tests/fakes/slow_disk.h"
 #include "tests/support/temp_dir.h"
 
 namespace flamefleet::agent {
@@ -31,7 +34,8 @@ std::string BodyOf(int64_t number) {
   return body;
 }
 
-// Says "k NUMBER" when a profile is kept and "r NUMBER" before it removes one. Never returns.
+// Says "k NUMBER" when a profile is kept and "r NUMBER" before it removes one.
+// Never returns.
 [[noreturn]] void WriteUntilKilled(const SpoolOptions& options, int out, int64_t number) {
   const auto say = [out](char what, int64_t about) {
     const std::string line = std::string(1, what) + " " + std::to_string(about) + "\n";
@@ -56,7 +60,9 @@ std::string BodyOf(int64_t number) {
   }
 }
 
-TEST(SpoolKill, NothingKeptIsLostAndNothingIsTorn) {
+class SpoolKill : public ::testing::TestWithParam<std::chrono::microseconds> {};
+
+TEST_P(SpoolKill, NothingKeptIsLostAndNothingIsTorn) {
   const TempDir dir;
   const SpoolOptions options = {.directory = dir.path(), .max_bytes = int64_t{1} << 30};
   std::mt19937 random(std::random_device{}());
@@ -66,9 +72,13 @@ TEST(SpoolKill, NothingKeptIsLostAndNothingIsTorn) {
     std::set<int64_t> removed;  // said that they will be
     int pipe_fds[2];
     ASSERT_EQ(::pipe2(pipe_fds, O_CLOEXEC), 0);
-    ::fcntl(pipe_fds[1], F_SETPIPE_SZ, 4096);  // it is killed soon after what was read last
+    ::fcntl(pipe_fds[1], F_SETPIPE_SZ,
+            4096);  // it is killed soon after what was read last
     const pid_t child = ::fork();
-    if (child == 0) WriteUntilKilled(options, pipe_fds[1], kill * 1'000'000);
+    if (child == 0) {
+      if (GetParam().count() != 0) UseSlowDisk(GetParam());
+      WriteUntilKilled(options, pipe_fds[1], kill * 1'000'000);
+    }
     ::close(pipe_fds[1]);
     const UniqueFd said(pipe_fds[0]);
     std::string text;
@@ -109,6 +119,13 @@ TEST(SpoolKill, NothingKeptIsLostAndNothingIsTorn) {
   }
   EXPECT_GT(all_kept, 500U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Disks, SpoolKill,
+                         ::testing::Values(std::chrono::microseconds(0),
+                                           std::chrono::microseconds(200)),
+                         [](const auto& disk) {
+                           return disk.param.count() == 0 ? "AsItIs" : "Slow";
+                         });
 
 }  // namespace
 }  // namespace flamefleet::agent
