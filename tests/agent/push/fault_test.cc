@@ -105,6 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return std::string(row.param.name); });
 
 struct AnswerFault {
+  const char* name;
   int status;
   const char* retry_after;
   const char* body;
@@ -148,22 +149,94 @@ TEST_P(AnswerFaultTest, TheTableHoldsAndTheNextProfileArrives) {
 INSTANTIATE_TEST_SUITE_P(
     Faults, AnswerFaultTest,
     ::testing::Values(
-        AnswerFault{408, "", "", nullptr}, AnswerFault{429, "", "push rate limit", nullptr},
-        AnswerFault{429, "1", "", nullptr}, AnswerFault{500, "", "code = Unavailable", nullptr},
-        AnswerFault{502, "", "", nullptr}, AnswerFault{503, "", "", nullptr},
-        AnswerFault{503, "1", "", nullptr}, AnswerFault{504, "", "deadline_exceeded", nullptr},
-        AnswerFault{401, "", "no org id", nullptr}, AnswerFault{404, "", "", nullptr},
-        AnswerFault{415, "", "", nullptr}, AnswerFault{501, "", "unimplemented", nullptr},
-        AnswerFault{302, "", "", nullptr},
-        AnswerFault{400, "", "outside of ingestion window", "Expired"},
-        AnswerFault{400, "", "invalid metric name", "BackendRefused"},
-        AnswerFault{422, "", "", "BackendRefused"},
-        // Not a profile that could be split.
-        AnswerFault{413, "", "", "ProfileTooLarge"},
-        AnswerFault{400, "", "samples count limit", "ProfileTooLarge"}),
-    [](const auto& row) {
-      return "A" + std::to_string(row.param.status) + "N" + std::to_string(row.index);
-    });
+        AnswerFault{"Timeout", 408, "", "", nullptr},
+        AnswerFault{"TimeoutAndWhen", 408, "1", "", nullptr},
+        AnswerFault{"RateLimit", 429, "", "push rate limit (4.0 MiB) exceeded", nullptr},
+        AnswerFault{"RateLimitAndWhen", 429, "1", "", nullptr},
+        AnswerFault{"ServerError", 500, "", "code = Unavailable", nullptr},
+        AnswerFault{"ServerErrorAndWhen", 500, "1", "", nullptr},
+        AnswerFault{"BadGateway", 502, "", "", nullptr},
+        AnswerFault{"BadGatewayAndWhen", 502, "1", "", nullptr},
+        AnswerFault{"Unavailable", 503, "", "", nullptr},
+        AnswerFault{"UnavailableAndWhen", 503, "1", "", nullptr},
+        AnswerFault{"UnavailableAndADate", 503, "Wed, 21 Oct 2015 07:28:00 GMT", "", nullptr},
+        AnswerFault{"GatewayTimeout", 504, "", "deadline_exceeded", nullptr},
+        AnswerFault{"GatewayTimeoutAndWhen", 504, "1", "", nullptr},
+        AnswerFault{"StoreFull", 507, "", "", nullptr},
+        AnswerFault{"Unauthenticated", 401, "", "no org id", nullptr},
+        AnswerFault{"Forbidden", 403, "", "", nullptr},
+        AnswerFault{"NotFound", 404, "", "", nullptr},
+        AnswerFault{"MethodNotAllowed", 405, "", "", nullptr},
+        AnswerFault{"UnsupportedMediaType", 415, "", "", nullptr},
+        AnswerFault{"Unimplemented", 501, "", "unimplemented", nullptr},
+        AnswerFault{"Redirect", 302, "", "", nullptr},
+        // What Pyroscope says with 400; what is about size cannot be split here, it is no profile.
+        AnswerFault{"TooOld", 400, "", "profile is outside of ingestion window", "Expired"},
+        AnswerFault{"StoreKeepsNothingSoOld", 400, "", "older than what this store keeps",
+                    "Expired"},
+        AnswerFault{"PayloadSize", 400, "",
+                    "uncompressed profile payload size exceeds limit of 4.2 MB", "ProfileTooLarge"},
+        AnswerFault{"SizeLimit", 400, "", "profile_size_limit", "ProfileTooLarge"},
+        AnswerFault{"SamplesLimit", 400, "", "samples_limit", "ProfileTooLarge"},
+        AnswerFault{"SamplesCount", 400, "", "samples count limit", "ProfileTooLarge"},
+        AnswerFault{"LabelNames", 400, "", "max_label_names_per_series", "BackendRefused"},
+        AnswerFault{"LabelNameLength", 400, "", "label_name_too_long", "BackendRefused"},
+        AnswerFault{"LabelValueLength", 400, "", "label_value_too_long", "BackendRefused"},
+        AnswerFault{"DuplicateLabel", 400, "", "duplicate_label_names", "BackendRefused"},
+        AnswerFault{"InvalidLabels", 400, "", "invalid_labels", "BackendRefused"},
+        AnswerFault{"MissingLabels", 400, "", "missing_labels", "BackendRefused"},
+        AnswerFault{"MetricName", 400, "", "invalid metric name", "BackendRefused"},
+        AnswerFault{"ServiceName", 400, "", "service name is not provided", "BackendRefused"},
+        AnswerFault{"SampleType", 400, "", "sample type contains -", "BackendRefused"},
+        AnswerFault{"Malformed", 400, "", "malformed_profile", "BackendRefused"},
+        AnswerFault{"NoProfiles", 400, "", "no profiles received", "BackendRefused"},
+        AnswerFault{"BodyLimit", 413, "", "", "ProfileTooLarge"},
+        AnswerFault{"Conflict", 409, "", "", "BackendRefused"},
+        AnswerFault{"Unprocessable", 422, "", "", "BackendRefused"},
+        AnswerFault{"Accepted", 202, "", "", "BackendRefused"}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST(BackendFaults, ARefusedConnectionIsTriedAgain) {
+  // Bound, so that the port is nobody else's, and not listening yet.
+  const UniqueFd port(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = Loopback(0);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(port.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::getsockname(port.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  Metrics metrics;
+  Pusher pusher(kOptions, nullptr, &metrics, nullptr);
+  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  ASSERT_TRUE(pusher.SetBackends({{"main", url}}).ok());
+  pusher.Push(Profile());
+  const auto retries = metrics.Counter("flamefleet_agent_push_retries_total",
+                                       "Pushes that failed and will be tried again.");
+  ASSERT_TRUE(WaitUntil([&] { return retries.Value() >= 2; }));
+  ASSERT_EQ(::listen(port.get(), 8), 0);
+  const RawSocket socket(::accept4(port.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  AnswerWell(socket);
+  EXPECT_TRUE(pusher.Drain(seconds(60)));
+}
+
+TEST(BackendFaults, AServerThatReadsNothingIsGivenUpAndAskedAgain) {
+  Metrics metrics;
+  const auto retries = metrics.Counter("flamefleet_agent_push_retries_total",
+                                       "Pushes that failed and will be tried again.");
+  std::atomic<int> connections = 0;
+  RawServer server([&](RawSocket& socket) {
+    if (connections++ == 0) {
+      EXPECT_TRUE(WaitUntil([&] { return retries.Value() >= 1; }));
+    } else {
+      AnswerWell(socket);
+    }
+  });
+  Pusher pusher(kOptions, nullptr, &metrics, nullptr);
+  ASSERT_TRUE(pusher.SetBackends({{"main", server.Url()}}).ok());
+  FinishedProfile large = Profile();  // than what sockets buffer
+  large.pprof.resize(3 << 20);
+  pusher.Push(large);
+  EXPECT_TRUE(pusher.Drain(seconds(60)));
+  EXPECT_GE(connections, 2);
+}
 
 TEST(BackendFaults, TlsToAServerWithoutTlsIsTriedAgain) {
   FakeBackend plain;
