@@ -69,7 +69,8 @@ int Main(int nodes, int pods) {
       },
       [](const std::string&) {});
   server.SetCertificate(files.serving());
-  server.SetConfig("default", {19, {{"main", "http://store:4040"}}});
+  server.SetConfig("default",
+                   {.sampling_frequency_hz = 19, .backends = {{"main", "http://store:4040"}}});
   const auto set_all = [&](int round) {
     for (int node = 0; node < nodes; ++node)
       server.SetAssignment("n" + std::to_string(node), Assignment(node, pods, round));

@@ -120,7 +120,8 @@ class ControlServerTest : public testing::Test {
             clock_, metrics_,
             [this](const std::string& token, const std::stop_token&) { return Judge(token); },
             [this](const std::string& node) { OnChange(node); }) {
-    server_.SetConfig("default", {19, {{"main", "http://store:4040"}}});
+    server_.SetConfig("default",
+                      {.sampling_frequency_hz = 19, .backends = {{"main", "http://store:4040"}}});
     server_.SetCertificate(files_.serving());
     const Status status = server_.Listen("127.0.0.1:0");
     EXPECT_TRUE(status.ok()) << status;

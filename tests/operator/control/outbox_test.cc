@@ -26,8 +26,8 @@ AssignmentPtr Assignment(const std::vector<plan::PodAssignment>& pods) {
 }
 
 ConfigPtr Config(int frequency = 19) {
-  return std::make_shared<plan::AgentConfig>(
-      plan::AgentConfig{frequency, {{"default", "http://store:4040"}}});
+  return std::make_shared<plan::AgentConfig>(plan::AgentConfig{
+      .sampling_frequency_hz = frequency, .backends = {{"default", "http://store:4040"}}});
 }
 
 TEST(Diff, FindsWhatCameChangedAndWent) {
