@@ -22,6 +22,7 @@
 
 #include "agent/stack/window.h"
 #include "agent/symbol/symbolizer.h"
+#include "base/hash.h"
 #include "base/pprof/profile.h"
 
 namespace flamefleet::agent {
@@ -52,10 +53,10 @@ class ProfileBuilder {
     uint64_t pc;
     friend bool operator==(const FrameKey&, const FrameKey&) = default;
   };
+  // Seeded: the profiled process chooses its addresses.
   struct FrameKeyHash {
-    size_t operator()(const FrameKey& key) const {
-      return static_cast<size_t>((key.pc ^ (uint64_t{key.image} << 48)) * 0x9e3779b97f4a7c15);
-    }
+    SeededHash hash;
+    size_t operator()(const FrameKey& key) const { return hash(hash(key.image) ^ key.pc); }
   };
   struct SampleRow {
     uint32_t first = 0;  // in sample_places_

@@ -10,63 +10,49 @@ namespace {
 constexpr std::array<std::string_view, 4> kCumulativeTypes = {"alloc_objects", "alloc_space",
                                                               "contentions", "delay"};
 
-// FNV-1a with a seed and a final mix; two seeds give two independent hashes.
-class Hasher {
- public:
-  explicit Hasher(uint64_t seed) : state_(14695981039346656037ULL ^ seed) {}
-  void Add(uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8)
-      AddByte(static_cast<uint8_t>(value >> shift));
-  }
-  void Add(std::string_view text) {
-    Add(text.size());
-    for (const char c : text)
-      AddByte(static_cast<uint8_t>(c));
-  }
-  uint64_t Result() const {
-    const uint64_t mixed = (state_ ^ (state_ >> 33)) * 0xff51afd7ed558ccdULL;
-    return mixed ^ (mixed >> 33);
-  }
-
- private:
-  void AddByte(uint8_t byte) { state_ = (state_ ^ byte) * 1099511628211ULL; }
-  uint64_t state_;
-};
+// Each text once, however many lines and labels refer to it.
+std::vector<uint64_t> HashTexts(const pprof::StringTable& strings, uint64_t seed) {
+  std::vector<uint64_t> texts;
+  texts.reserve(strings.Size());
+  for (uint32_t i = 0; i < strings.Size(); ++i)
+    texts.push_back(HashText(seed, strings.Get(i)));
+  return texts;
+}
 
 // By address and by names: either may be missing.
 uint64_t HashLocation(const pprof::Profile& profile, const pprof::Location& location,
-                      uint64_t seed) {
-  Hasher hasher(seed);
-  hasher.Add(location.address);
+                      const std::vector<uint64_t>& texts, uint64_t seed) {
+  uint64_t hash = MixHash(seed, location.address);
   for (uint32_t i = 0; i < location.line_count; ++i) {
     const pprof::Line& line = profile.lines[location.first_line + i];
     if (line.function == pprof::kNone) continue;
-    hasher.Add(profile.strings.Get(profile.functions[line.function].name));
-    hasher.Add(static_cast<uint64_t>(line.line));
+    hash = MixHash(hash, texts[profile.functions[line.function].name]);
+    hash = MixHash(hash, static_cast<uint64_t>(line.line) + seed);
   }
-  return hasher.Result();
+  return hash;
 }
 
 std::vector<uint64_t> HashStacks(const pprof::Profile& profile, uint64_t seed) {
+  const std::vector<uint64_t> texts = HashTexts(profile.strings, seed);
   std::vector<uint64_t> locations;
   locations.reserve(profile.locations.size());
-  for (const pprof::Location& location : profile.locations) {
-    locations.push_back(HashLocation(profile, location, seed));
-  }
+  for (const pprof::Location& location : profile.locations)
+    locations.push_back(HashLocation(profile, location, texts, seed));
   std::vector<uint64_t> stacks;
   stacks.reserve(profile.samples.size());
   for (const pprof::Sample& sample : profile.samples) {
-    Hasher hasher(seed);
+    uint64_t hash = MixHash(seed, sample.location_count);
     for (uint32_t i = 0; i < sample.location_count; ++i) {
-      hasher.Add(locations[profile.sample_locations[sample.first_location + i]]);
+      const uint32_t location = profile.sample_locations[sample.first_location + i];
+      hash = MixHash(hash, locations[location] + seed);
     }
     for (uint32_t i = 0; i < sample.label_count; ++i) {
       const pprof::Label& label = profile.sample_labels[sample.first_label + i];
-      hasher.Add(profile.strings.Get(label.key));
-      hasher.Add(profile.strings.Get(label.text));
-      hasher.Add(static_cast<uint64_t>(label.number));
+      hash = MixHash(hash, texts[label.key] + seed);
+      hash = MixHash(hash, texts[label.text] + seed);
+      hash = MixHash(hash, static_cast<uint64_t>(label.number) + seed);
     }
-    stacks.push_back(hasher.Result());
+    stacks.push_back(hash);
   }
   return stacks;
 }
@@ -78,11 +64,9 @@ bool IsCumulative(std::string_view sample_type) {
          kCumulativeTypes.end();
 }
 
-std::vector<Delta::StackKey> Delta::KeysOf(const pprof::Profile& profile) {
-  constexpr uint64_t kFirstSeed = 0;
-  constexpr uint64_t kSecondSeed = 0x9e3779b97f4a7c15ULL;
-  const std::vector<uint64_t> first = HashStacks(profile, kFirstSeed);
-  const std::vector<uint64_t> second = HashStacks(profile, kSecondSeed);
+std::vector<Delta::StackKey> Delta::KeysOf(const pprof::Profile& profile) const {
+  const std::vector<uint64_t> first = HashStacks(profile, first_seed_);
+  const std::vector<uint64_t> second = HashStacks(profile, second_seed_);
   std::vector<StackKey> keys;
   keys.reserve(first.size());
   for (size_t i = 0; i < first.size(); ++i)

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/pprof/profile.h"
 
 namespace flamefleet::agent {
@@ -26,7 +27,7 @@ class Delta {
   void Apply(pprof::Profile* profile);
 
  private:
-  // Two independent hashes of a stack: equal keys are equal stacks.
+  // Two hashes of a stack, seeded apart: equal keys are equal stacks.
   using StackKey = std::pair<uint64_t, uint64_t>;
   struct StackKeyHash {
     size_t operator()(const StackKey& key) const { return key.first; }
@@ -34,9 +35,11 @@ class Delta {
   using Values = std::vector<int64_t>;  // one per cumulative sample type
   using Totals = std::unordered_map<StackKey, Values, StackKeyHash>;
 
-  static std::vector<StackKey> KeysOf(const pprof::Profile& profile);
+  std::vector<StackKey> KeysOf(const pprof::Profile& profile) const;
   bool WentDown(const Totals& now) const;
 
+  const uint64_t first_seed_ = RandomHashSeed();
+  const uint64_t second_seed_ = RandomHashSeed();
   bool has_past_ = false;
   Totals past_;
 };

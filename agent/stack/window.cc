@@ -2,36 +2,25 @@
 #include "agent/stack/window.h"
 
 #include <algorithm>
-#include <random>
+
+#include "base/hash.h"
 
 namespace flamefleet::agent {
 namespace {
 
 constexpr size_t kFirstSlots = 1024;
 
-// One round of a multiply-and-fold hash.
-uint64_t Mix(uint64_t hash, uint64_t value) {
-  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
-  const auto product = static_cast<unsigned __int128>(hash ^ value) * kOdd;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
-
-uint64_t RandomSeed() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
-
 }  // namespace
 
-Window::Window() : seed_(RandomSeed()), slots_(kFirstSlots, 0) {}
+Window::Window() : seed_(RandomHashSeed()), slots_(kFirstSlots, 0) {}
 
 uint64_t Window::Hash(const StackSample& sample) const {
-  uint64_t hash = Mix(seed_, (uint64_t{sample.series} << 32) | sample.image);
-  hash = Mix(hash, sample.kernel_frames.size());
+  uint64_t hash = MixHash(seed_, (uint64_t{sample.series} << 32) | sample.image);
+  hash = MixHash(hash, sample.kernel_frames.size());
   for (const uint64_t frame : sample.kernel_frames)
-    hash = Mix(hash, frame + seed_);
+    hash = MixHash(hash, frame + seed_);
   for (const uint64_t frame : sample.user_frames)
-    hash = Mix(hash, frame + seed_);
+    hash = MixHash(hash, frame + seed_);
   return hash;
 }
 

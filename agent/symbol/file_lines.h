@@ -20,6 +20,7 @@
 #include "agent/parse/parser_process.h"
 #include "agent/symbol/source_lines.h"
 #include "agent/symbol/symbol_name.h"
+#include "base/hash.h"
 
 namespace flamefleet::agent {
 
@@ -74,7 +75,7 @@ class FileLines {
   const SymbolName* FunctionOf(const std::string& text);
 
   std::vector<uint64_t> wanted_;
-  std::unordered_map<uint64_t, Slice> known_;
+  std::unordered_map<uint64_t, Slice, SeededHash> known_;
   std::vector<Frame> frames_;
   std::map<std::string, SymbolName> functions_;
   std::set<std::string> file_names_;

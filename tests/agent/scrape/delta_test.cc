@@ -74,6 +74,43 @@ TEST(Delta, TwoSamplesOfOneStackAreOneSum) {
   EXPECT_THAT(Apply(&delta, MemoryProfile({{1, 15, 1}, {1, 20, 1}})), ElementsAre(5, 1, 0, 1));
 }
 
+// Hashing the name for each location would be 400 GB of text.
+TEST(Delta, ALongNameIsHashedOnceHoweverManyLocationsHaveIt) {
+  constexpr uint32_t kLocations = 200'000;
+  std::vector<Row> rows;
+  for (uint32_t i = 0; i < kLocations; ++i)
+    rows.push_back({i + 1, 2, 1});
+  pprof::Profile profile = MemoryProfile(rows);
+  profile.functions.push_back({.name = profile.strings.Intern(std::string(1 << 20, 'n'))});
+  for (uint32_t i = 0; i < kLocations; ++i) {
+    profile.locations[i].first_line = i;
+    profile.locations[i].line_count = 1;
+    profile.lines.push_back({.function = 0, .line = 1});
+  }
+  Delta delta;
+  delta.Apply(&profile);
+  profile.values[0] = 5;
+  for (uint32_t i = 1; i < kLocations; ++i)
+    profile.values[size_t{2} * i] = 2;
+  EXPECT_EQ(Apply(&delta, std::move(profile))[0], 3);
+}
+
+TEST(Delta, StacksThatOnlyANameTellsApartAreTwo) {
+  const auto profile = [](int64_t first, int64_t second) {
+    pprof::Profile made = MemoryProfile({{7, first, 0}, {7, second, 0}});
+    for (uint32_t i = 0; i < 2; ++i) {
+      made.functions.push_back({.name = made.strings.Intern(i == 0 ? "first" : "second")});
+      made.locations[i].first_line = i;
+      made.locations[i].line_count = 1;
+      made.lines.push_back({.function = i});
+    }
+    return made;
+  };
+  Delta delta;
+  Apply(&delta, profile(1, 2));
+  EXPECT_THAT(Apply(&delta, profile(11, 5)), ElementsAre(10, 0, 3, 0));
+}
+
 TEST(Delta, OtherSampleTypesStayAsTheyAre) {
   Delta delta;
   for (int i = 0; i < 3; ++i) {
