@@ -141,10 +141,8 @@ std::shared_ptr<Process> ProcessTable::Get(const ProcessId& id, const std::strin
   if (const auto found = processes_.find(id); found != processes_.end()) {
     Process* const process = found->second.get();
     process->last_window = window_;
-    if (!process->image) {
-      process->comm = comm;  // it may have renamed itself since
-      Refresh(process, now_ns);
-    }
+    process->comm = comm;  // it may have renamed itself since
+    if (!process->image) Refresh(process, now_ns);
     return found->second;
   }
   if (processes_.size() >= kMaxProcesses) return nullptr;

@@ -88,20 +88,55 @@ TEST(ProcessTable, ReadsAProcessOnce) {
   EXPECT_EQ(table.unreadable(), 0u);
 }
 
+// A /proc with processes of our making, whose names are "x".
+class FakeProc {
+ public:
+  FakeProc() { std::filesystem::remove_all(path_); }
+  ~FakeProc() { std::filesystem::remove_all(path_); }
+  FakeProc(const FakeProc&) = delete;
+  FakeProc& operator=(const FakeProc&) = delete;
+
+  ProcessId Add(uint32_t pid, const std::string& maps) const {
+    std::filesystem::create_directories(FolderOf(pid));
+    std::ofstream(FolderOf(pid) + "/maps") << maps;
+    std::ofstream(FolderOf(pid) + "/stat")
+        << "7 (x) y) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 500 20\n";
+    Rename(pid, "x");
+    return {.pid = pid, .start_boottime = 5'000'000'000};
+  }
+  void Rename(uint32_t pid, const std::string& comm) const {
+    std::ofstream(FolderOf(pid) + "/comm") << comm << "\n";
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string FolderOf(uint32_t pid) const { return path_ + "/" + std::to_string(pid); }
+  const std::string path_ = ::testing::TempDir() + "ff-proc-" + std::to_string(::getpid());
+};
+
+constexpr const char* kOneMapping = "1000-2000 r-xp 00000000 00:00 0 /bin/x\n";
+
 TEST(ProcessTable, KeepsTheImageOfAProcessThatHasEnded) {
-  const std::string proc = ::testing::TempDir() + "ff-proc-" + std::to_string(::getpid());
-  const std::string directory = proc + "/7";
-  std::filesystem::create_directories(directory);
-  std::ofstream(directory + "/maps") << "1000-2000 r-xp 00000000 00:00 0 /bin/x\n";
-  std::ofstream(directory + "/comm") << "x\n";
-  std::ofstream(directory + "/stat")
-      << "7 (x) y) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 500 20\n";
-  ProcessTable table(proc, 10);
-  const auto process = table.Get({.pid = 7, .start_boottime = 5'000'000'000}, "x", 0);
+  const FakeProc proc;
+  ProcessTable table(proc.path(), 10);
+  const auto process = table.Get(proc.Add(7, kOneMapping), "x", 0);
   ASSERT_TRUE(process && process->image);
-  std::filesystem::remove_all(proc);
+  std::filesystem::remove_all(proc.path());
   table.Refresh(process.get(), 2 * kNanosPerSecond);
   EXPECT_TRUE(process->image);
+}
+
+TEST(ProcessTable, AProcessThatRenamedItselfIsStillReadAgain) {
+  const FakeProc proc;
+  ProcessTable table(proc.path(), 10);
+  const ProcessId id = proc.Add(7, kOneMapping);
+  const auto process = table.Get(id, "x", 0);
+  ASSERT_TRUE(process && process->image);
+  proc.Add(7, std::string(kOneMapping) + "3000-4000 r-xp 00000000 00:00 0 /lib/y\n");
+  proc.Rename(7, "my title");
+  ASSERT_EQ(table.Get(id, "my title", 2 * kNanosPerSecond), process);
+  table.Refresh(process.get(), 2 * kNanosPerSecond);
+  EXPECT_EQ(process->image->mappings.size(), 2u);
 }
 
 TEST(ProcessTable, CountsWhatItCannotRead) {
