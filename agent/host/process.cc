@@ -91,6 +91,13 @@ const ImageMapping* ProcessImage::Find(uint64_t address) const {
   return address < next->end ? &*next : nullptr;
 }
 
+size_t ProcessImage::Bytes() const {
+  size_t bytes = sizeof(*this) + mappings.capacity() * sizeof(ImageMapping);
+  for (const ImageMapping& mapping : mappings)
+    bytes += mapping.path.capacity();
+  return bytes;
+}
+
 Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& proc_root,
                                                              const ProcessId& id,
                                                              const std::string& comm,
@@ -104,13 +111,16 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
   image->executable = ExecutableName(directory, comm);
   image->mappings.reserve(entries.size());
   bool makes_code = false;
+  size_t path_bytes = 0;
   for (MapsEntry& entry : entries) {
     makes_code = makes_code || !IsFileOrKernel(entry);
     std::shared_ptr<const MappedFile> file = files->Open(proc_root, id.pid, entry);
+    path_bytes += entry.path.size();
+    const bool is_cut = path_bytes > kMaxImagePathBytes;
     image->mappings.push_back({.start = entry.start,
                                .end = entry.end,
                                .offset = entry.offset,
-                               .path = std::move(entry.path),
+                               .path = is_cut ? "[...]" : std::move(entry.path),
                                .file = std::move(file)});
   }
   if (makes_code) ReadIdentity(directory, image.get());
@@ -124,14 +134,31 @@ bool IsAlive(const std::string& proc_root, const ProcessId& id) {
   return ticks.ok() && *ticks == id.start_boottime / kNanosPerTick;
 }
 
-ProcessTable::ProcessTable(std::string proc_root, size_t max_open_files)
-    : proc_root_(std::move(proc_root)), files_(max_open_files) {}
+ProcessTable::ProcessTable(std::string proc_root, size_t max_open_files, const Clock& clock)
+    : proc_root_(std::move(proc_root)), clock_(clock), files_(max_open_files) {}
+
+bool ProcessTable::MayRead(int64_t now_ns) {
+  if (now_ns - period_start_ns_ >= kReadPeriodNanos) {
+    period_start_ns_ = now_ns;
+    spent_ns_ = 0;
+  }
+  return spent_ns_ < kMaxReadNanos;
+}
 
 void ProcessTable::Read(Process* process, int64_t now_ns) {
   process->read_ns = now_ns;
+  const int64_t start_ns = clock_.MonotonicNanos();
   Result<std::shared_ptr<const ProcessImage>> image =
       ReadProcessImage(proc_root_, process->id, process->comm, &files_, &roots_);
+  spent_ns_ += clock_.MonotonicNanos() - start_ns;
   if (!image.ok()) return;  // what was read before stays
+  const size_t old_bytes = process->image ? process->image->Bytes() : 0;
+  const size_t bytes = images_bytes_ - old_bytes + (*image)->Bytes();
+  if (bytes > kMaxImagesBytes) {
+    if (process->image) ++unreadable_;  // else Get counts it
+    return;
+  }
+  images_bytes_ = bytes;
   process->image = *std::move(image);
   process->is_announced = false;
 }
@@ -150,14 +177,18 @@ std::shared_ptr<Process> ProcessTable::Get(const ProcessId& id, const std::strin
   process->id = id;
   process->comm = comm;
   process->last_window = window_;
+  processes_.emplace(id, process);
+  if (!MayRead(now_ns)) {
+    process->read_ns = now_ns - kNanosPerSecond;  // due
+    return process;
+  }
   Read(process.get(), now_ns);
   if (!process->image) ++unreadable_;
-  processes_.emplace(id, process);
   return process;
 }
 
 void ProcessTable::Refresh(Process* process, int64_t now_ns) {
-  if (now_ns - process->read_ns >= kNanosPerSecond) Read(process, now_ns);
+  if (now_ns - process->read_ns >= kNanosPerSecond && MayRead(now_ns)) Read(process, now_ns);
 }
 
 void ProcessTable::End(const ProcessId& id) {
@@ -168,7 +199,10 @@ void ProcessTable::End(const ProcessId& id) {
 void ProcessTable::EndWindow() {
   ++window_;
   std::erase_if(processes_, [this](const auto& item) {
-    return item.second->has_ended || item.second->last_window + kIdleWindows < window_;
+    const Process& process = *item.second;
+    if (!process.has_ended && process.last_window + kIdleWindows >= window_) return false;
+    if (process.image) images_bytes_ -= process.image->Bytes();
+    return true;
   });
   for (const auto& [id, process] : processes_)
     process->is_announced = false;

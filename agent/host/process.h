@@ -5,9 +5,11 @@
 // end before they are symbolized come from the files opened then.
 //
 // Thread: ProcessTable: one owner. ProcessImage: any, immutable. Units: nanoseconds.
-// Bounds: kMaxProcesses; those that have ended or were not sampled for kIdleWindows go with the end
-// of a window; a further one stays unread (its frames have no names). Errors: none; what could not
-// be read is counted.
+// Bounds: kMaxProcesses, kMaxImagesBytes of their images; those that have ended or were not sampled
+// for kIdleWindows go with the end of a window; a further one stays unread (its frames have no
+// names). Paths of one image: kMaxImagePathBytes, the rest are "[...]". Reading takes kMaxReadNanos
+// of each kReadPeriodNanos; then it waits for the next. Errors: none; what could not be read is
+// counted.
 #pragma once
 
 #include <compare>
@@ -19,12 +21,17 @@
 
 #include "agent/host/mapped_file.h"
 #include "agent/host/maps.h"
+#include "base/clock.h"
 #include "base/status.h"
 
 namespace flamefleet::agent {
 
 constexpr size_t kMaxProcesses = 8192;
 constexpr uint64_t kIdleWindows = 3;
+constexpr size_t kMaxImagePathBytes = 256 << 10;   // Chrome's 300 mappings have 20 KiB
+constexpr size_t kMaxImagesBytes = 32 << 20;       // 5 KiB is usual
+constexpr int64_t kReadPeriodNanos = 250'000'000;  // the ring is read that often
+constexpr int64_t kMaxReadNanos = 100'000'000;     // a process takes about 1 ms
 
 // A PID is used again, a process may exec another program: all three together name one address
 // space.
@@ -61,6 +68,8 @@ struct ProcessImage {
 
   // Null when no executable mapping holds the address.
   const ImageMapping* Find(uint64_t address) const;
+  // Memory that it takes, about; files apart.
+  size_t Bytes() const;
 };
 
 struct Process {
@@ -86,10 +95,11 @@ bool IsAlive(const std::string& proc_root, const ProcessId& id);
 
 class ProcessTable {
  public:
-  ProcessTable(std::string proc_root, size_t max_open_files);
+  // `clock` must outlive it.
+  ProcessTable(std::string proc_root, size_t max_open_files, const Clock& clock = SystemClock());
 
   // The process, read at its first sight; where that failed, again at most once a second. Null when
-  // the table is full.
+  // the table is full. `now_ns` is monotonic, and may be a little old.
   std::shared_ptr<Process> Get(const ProcessId& id, const std::string& comm, int64_t now_ns);
   // Nothing more is sampled of it.
   void End(const ProcessId& id);
@@ -98,18 +108,24 @@ class ProcessTable {
 
   void EndWindow();
 
-  // Processes that could not be read at their first sight.
+  // Processes that could not be read at their first sight, and images there was no room for.
   uint64_t unreadable() const { return unreadable_; }
   uint64_t file_failures() const { return files_.failures(); }
   size_t size() const { return processes_.size(); }
 
  private:
   void Read(Process* process, int64_t now_ns);
+  // Whether there is time left in this period.
+  bool MayRead(int64_t now_ns);
 
   const std::string proc_root_;
+  const Clock& clock_;
   FileTable files_;
   RootTable roots_;
   std::unordered_map<ProcessId, std::shared_ptr<Process>, ProcessIdHash> processes_;
+  size_t images_bytes_ = 0;
+  int64_t period_start_ns_ = INT64_MIN / 2;
+  int64_t spent_ns_ = 0;  // of the period
   uint64_t window_ = 0;
   uint64_t unreadable_ = 0;
 };

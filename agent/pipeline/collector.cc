@@ -30,7 +30,7 @@ Collector::Collector(CpuPipelineOptions::Scope scope, const std::string& proc_ro
     : scope_(scope),
       clock_(clock),
       targets_(FF_MAX_CGROUPS),
-      processes_(proc_root, max_open_files) {}
+      processes_(proc_root, max_open_files, clock) {}
 
 void Collector::SetVerdict(uint64_t cgroup_id, bool wanted) {
   const Status status = sampler_->SetVerdict(cgroup_id, wanted);

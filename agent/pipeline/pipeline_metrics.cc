@@ -53,8 +53,8 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
           "CPU samples whose user frames have no names: their process could not be read.")),
       unreadable_processes_(
           metrics->Counter("flamefleet_agent_processes_unreadable_total",
-                           "Sampled processes whose mappings could not be read: ended, or no "
-                           "right.")),
+                           "Sampled processes whose mappings could not be read: ended, no right, "
+                           "or no room for them.")),
       unopened_files_(metrics->Counter("flamefleet_agent_files_unopened_total",
                                        "Mapped files that could not be opened for their symbols.")),
       unwind_tables_built_(metrics->Counter("flamefleet_agent_unwind_tables_built_total",

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "base/clock.h"
+#include "tests/fakes/fake_clock.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -137,6 +139,67 @@ TEST(ProcessTable, AProcessThatRenamedItselfIsStillReadAgain) {
   ASSERT_EQ(table.Get(id, "my title", 2 * kNanosPerSecond), process);
   table.Refresh(process.get(), 2 * kNanosPerSecond);
   EXPECT_EQ(process->image->mappings.size(), 2u);
+}
+
+std::string LongMappings(int count) {
+  std::string maps;
+  for (int i = 0; i < count; ++i) {
+    char range[64];
+    std::snprintf(range, sizeof(range), "%x000-%x000 r-xp 00000000 00:00 0 ", i + 1, i + 2);
+    maps += range + ("/" + std::string(4000, 'x')) + "\n";
+  }
+  return maps;
+}
+
+TEST(ProcessTable, PathsOfAnImageAreCutAtTheirBound) {
+  const FakeProc proc;
+  ProcessTable table(proc.path(), 10);
+  const auto process = table.Get(proc.Add(7, LongMappings(1000)), "x", 0);
+  ASSERT_TRUE(process && process->image);
+  ASSERT_EQ(process->image->mappings.size(), 1000u);
+  EXPECT_EQ(process->image->mappings.front().path.size(), 4001u);
+  EXPECT_EQ(process->image->mappings.back().path, "[...]");
+  EXPECT_LE(process->image->Bytes(), kMaxImagePathBytes + 256 * 1024);
+}
+
+TEST(ProcessTable, ImagesBeyondTheirBoundAreNotKeptUntilOthersGo) {
+  const FakeProc proc;
+  const FakeClock still;  // no read takes time
+  ProcessTable table(proc.path(), 10, still);
+  const std::string maps = LongMappings(64);
+  const auto first = table.Get(proc.Add(1, maps), "x", 0);
+  ASSERT_TRUE(first && first->image);
+  const auto fit = static_cast<uint32_t>(kMaxImagesBytes / first->image->Bytes());
+  for (uint32_t pid = 2; pid <= fit; ++pid)
+    ASSERT_TRUE(table.Get(proc.Add(pid, maps), "x", 0)->image) << pid;
+  const ProcessId last = proc.Add(fit + 1, maps);
+  EXPECT_FALSE(table.Get(last, "x", 0)->image);
+  EXPECT_EQ(table.unreadable(), 1u);
+  table.End(first->id);
+  table.EndWindow();
+  EXPECT_TRUE(table.Get(last, "x", 2 * kNanosPerSecond)->image);
+}
+
+// Each reading takes a second.
+class SlowClock final : public Clock {
+ public:
+  int64_t WallNanos() const override { return 0; }
+  int64_t MonotonicNanos() const override { return now_ns_ += kNanosPerSecond; }
+
+ private:
+  mutable int64_t now_ns_ = 0;
+};
+
+TEST(ProcessTable, ReadingThatTakesLongWaitsForTheNextPeriod) {
+  const FakeProc proc;
+  const SlowClock clock;
+  ProcessTable table(proc.path(), 10, clock);
+  EXPECT_TRUE(table.Get(proc.Add(1, kOneMapping), "x", 0)->image);
+  const ProcessId second = proc.Add(2, kOneMapping);
+  EXPECT_FALSE(table.Get(second, "x", 0)->image);
+  EXPECT_FALSE(table.Get(second, "x", kReadPeriodNanos - 1)->image);
+  EXPECT_TRUE(table.Get(second, "x", kReadPeriodNanos)->image);
+  EXPECT_EQ(table.unreadable(), 0u);
 }
 
 TEST(ProcessTable, CountsWhatItCannotRead) {
