@@ -13,6 +13,7 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
@@ -20,11 +21,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "base/http/server_message.h"
+#include "base/http/server_tls.h"
 #include "base/http/url.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -56,68 +58,6 @@ auto Into(error_code& error) {
   return asio::redirect_error(asio::use_awaitable, error);
 }
 
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
-// A header value with a line break would let whoever chose it write headers of ours.
-bool IsSafeHeader(const std::string& value) {
-  return std::none_of(value.begin(), value.end(),
-                      [](unsigned char c) { return c < ' ' && c != '\t'; });
-}
-
-HttpServerResponse ErrorAnswer(http::status status, const std::string& message) {
-  return {.status = static_cast<int>(status), .body = message + "\n"};
-}
-
-using RequestParser = http::request_parser<http::string_body>;
-
-Result<HttpServerRequest> ConvertRequest(RequestParser& parser) {
-  auto& message = parser.get();
-  HttpServerRequest request;
-  // A HEAD is answered as the GET would be, without the body.
-  request.method =
-      message.method() == http::verb::head ? "GET" : std::string(message.method_string());
-  const std::string target(message.target());
-  if (target.empty() || target[0] != '/') {
-    return InvalidArgumentError("request target '" + target.substr(0, 100) + "': want a path");
-  }
-  const size_t question = target.find('?');
-  FF_ASSIGN_OR_RETURN(request.path, UrlDecode(std::string_view(target).substr(0, question)));
-  if (question != std::string::npos) {
-    FF_ASSIGN_OR_RETURN(request.query, ParseQuery(std::string_view(target).substr(question + 1)));
-  }
-  for (const auto& field : message) {
-    std::string& value = request.headers[LowerCase(std::string(field.name_string()))];
-    if (!value.empty()) value += ", ";
-    value += std::string(field.value());
-  }
-  request.body = std::move(message.body());
-  return request;
-}
-
-// The answer to a request that could not be read; status 0: the connection is just closed.
-HttpServerResponse AnswerTo(const error_code& error, const HttpServerOptions& options) {
-  if (error == http::error::body_limit) {
-    return ErrorAnswer(
-        http::status::payload_too_large,
-        "request body is larger than " + std::to_string(options.max_body_bytes) + " bytes");
-  }
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return ErrorAnswer(
-        http::status::request_header_fields_too_large,
-        "request header is larger than " + std::to_string(options.max_header_bytes) + " bytes");
-  }
-  const bool malformed = error.category() == make_error_code(http::error::bad_method).category() &&
-                         error != http::error::end_of_stream &&
-                         error != http::error::partial_message;
-  if (malformed) return ErrorAnswer(http::status::bad_request, "not HTTP/1.1: " + error.message());
-  return {.status = 0};
-}
-
 Result<tcp::endpoint> ResolveListenAddress(const std::string& listen, asio::io_context& io) {
   FF_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(listen));
   if (address.host.empty()) return tcp::endpoint(tcp::v6(), address.port);
@@ -134,8 +74,8 @@ Result<tcp::endpoint> ResolveListenAddress(const std::string& listen, asio::io_c
 
 // State of one connection. Thread: io.
 struct Connection {
-  explicit Connection(tcp::socket socket) : stream(std::move(socket)) {}
-  beast::tcp_stream stream;
+  explicit Connection(tcp::socket socket) : plain(std::move(socket)) {}
+  beast::tcp_stream plain;  // its deadline is that of TLS above it too
   bool in_handler = false;
 };
 
@@ -168,13 +108,19 @@ class HttpServer::Impl {
  private:
   asio::awaitable<void> Accept();
   asio::awaitable<void> Serve(tcp::socket socket);
-  asio::awaitable<void> ServeRequests(Connection& connection);
-  asio::awaitable<error_code> ReadRequest(Connection& connection, beast::flat_buffer& buffer,
-                                          RequestParser& parser, bool first);
+  asio::awaitable<void> ServeTls(Connection& connection);
+  // `stream` is the connection's, or TLS over it.
+  template <typename Stream>
+  asio::awaitable<void> ServeRequests(Connection& connection, Stream& stream);
+  template <typename Stream>
+  asio::awaitable<error_code> ReadRequest(Connection& connection, Stream& stream,
+                                          beast::flat_buffer& buffer, RequestParser& parser,
+                                          bool first);
   asio::awaitable<HttpServerResponse> Handle(Connection& connection, RequestParser& parser);
   asio::awaitable<HttpServerResponse> RunHandler(const HttpServerRequest& request);
-  asio::awaitable<bool> Write(Connection& connection, HttpServerResponse response, bool head_only,
-                              unsigned version, bool keep_alive);
+  template <typename Stream>
+  asio::awaitable<bool> Write(Connection& connection, Stream& stream, HttpServerResponse response,
+                              bool head_only, unsigned version, bool keep_alive);
   asio::awaitable<void> Linger(Connection& connection);
   void StopOnIoThread();
 
@@ -190,6 +136,7 @@ class HttpServer::Impl {
   tcp::acceptor acceptor_{io_};
 
   // Only on the io thread.
+  std::unique_ptr<ServerTls> tls_;  // nullptr: plain HTTP
   std::set<Connection*> connections_;
   bool stopping_ = false;
 
@@ -198,6 +145,9 @@ class HttpServer::Impl {
 };
 
 Status HttpServer::Impl::Listen() {
+  if (options_.tls) {
+    FF_ASSIGN_OR_RETURN(tls_, ServerTls::Create(*options_.tls));
+  }
   FF_ASSIGN_OR_RETURN(tcp::endpoint endpoint, ResolveListenAddress(options_.listen, io_));
   error_code error;
   acceptor_.open(endpoint.protocol(), error);
@@ -236,7 +186,7 @@ void HttpServer::Impl::StopOnIoThread() {
   error_code ignored;
   acceptor_.close(ignored);
   for (Connection* const connection : connections_) {
-    if (!connection->in_handler) connection->stream.close();
+    if (!connection->in_handler) connection->plain.close();
   }
 }
 
@@ -269,24 +219,38 @@ asio::awaitable<void> HttpServer::Impl::Serve(tcp::socket socket) {
   Connection connection(std::move(socket));
   connections_.insert(&connection);
   try {
-    co_await ServeRequests(connection);
+    if (tls_) {
+      co_await ServeTls(connection);
+    } else {
+      co_await ServeRequests(connection, connection.plain);
+    }
   } catch (const std::exception& error) {  // out of memory for one connection
     Log(LogLevel::kError, "connection ended by an exception", {{"error", error.what()}});
   }
   connections_.erase(&connection);
 }
 
-asio::awaitable<void> HttpServer::Impl::ServeRequests(Connection& connection) {
+asio::awaitable<void> HttpServer::Impl::ServeTls(Connection& connection) {
+  const auto context = tls_->Context();
+  asio::ssl::stream<beast::tcp_stream&> stream(connection.plain, *context);
+  connection.plain.expires_after(options_.request_timeout);
+  error_code error;
+  co_await stream.async_handshake(asio::ssl::stream_base::server, Into(error));
+  if (!error) co_await ServeRequests(connection, stream);
+}
+
+template <typename Stream>
+asio::awaitable<void> HttpServer::Impl::ServeRequests(Connection& connection, Stream& stream) {
   beast::flat_buffer buffer(options_.max_header_bytes + kReadChunk);
   for (bool first = true; !stopping_; first = false) {
     RequestParser parser;
     parser.header_limit(static_cast<uint32_t>(options_.max_header_bytes));
     parser.body_limit(options_.max_body_bytes);
-    const error_code error = co_await ReadRequest(connection, buffer, parser, first);
+    const error_code error = co_await ReadRequest(connection, stream, buffer, parser, first);
     if (error) {
       HttpServerResponse answer = AnswerTo(error, options_);
       if (answer.status == 0) co_return;
-      const bool written = co_await Write(connection, std::move(answer), false, 11, false);
+      const bool written = co_await Write(connection, stream, std::move(answer), false, 11, false);
       if (written) co_await Linger(connection);
       co_return;
     }
@@ -294,24 +258,24 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Connection& connection) {
     const bool keep_alive = parser.get().keep_alive();
     const unsigned version = parser.get().version();
     HttpServerResponse response = co_await Handle(connection, parser);
-    const bool written = co_await Write(connection, std::move(response), head_only, version,
+    const bool written = co_await Write(connection, stream, std::move(response), head_only, version,
                                         keep_alive && !stopping_);
     if (!written || !keep_alive) co_return;
   }
 }
 
-asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Connection& connection,
+template <typename Stream>
+asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Connection& connection, Stream& stream,
                                                           beast::flat_buffer& buffer,
                                                           RequestParser& parser, bool first) {
-  auto& stream = connection.stream;
   error_code error;
   if (buffer.size() == 0) {
-    stream.expires_after(first ? options_.request_timeout : options_.idle_timeout);
+    connection.plain.expires_after(first ? options_.request_timeout : options_.idle_timeout);
     constexpr size_t kFirstRead = 1024;
     buffer.commit(co_await stream.async_read_some(buffer.prepare(kFirstRead), Into(error)));
     if (error) co_return error;
   }
-  stream.expires_after(options_.request_timeout);
+  connection.plain.expires_after(options_.request_timeout);
   co_await http::async_read_header(stream, buffer, parser, Into(error));
   if (error) co_return error;
   if (!parser.is_done()) {
@@ -349,45 +313,32 @@ asio::awaitable<HttpServerResponse> HttpServer::Impl::RunHandler(const HttpServe
   co_return handler_(request);
 }
 
-asio::awaitable<bool> HttpServer::Impl::Write(Connection& connection, HttpServerResponse response,
-                                              bool head_only, unsigned version, bool keep_alive) {
-  const bool safe =
-      std::all_of(response.headers.begin(), response.headers.end(),
-                  [](const auto& h) { return IsSafeHeader(h.first) && IsSafeHeader(h.second); });
-  if (!safe || !IsSafeHeader(response.content_type)) {
-    response = ErrorAnswer(http::status::internal_server_error, "internal error");
-  }
-  http::response<http::string_body> message(static_cast<http::status>(response.status), version);
-  for (const auto& [name, value] : response.headers)
-    message.set(name, value);
-  if (!response.content_type.empty()) {
-    message.set(http::field::content_type, response.content_type);
-  }
-  message.keep_alive(keep_alive);
-  message.body() = std::move(response.body);
-  message.prepare_payload();
-
+template <typename Stream>
+asio::awaitable<bool> HttpServer::Impl::Write(Connection& connection, Stream& stream,
+                                              HttpServerResponse response, bool head_only,
+                                              unsigned version, bool keep_alive) {
+  const ResponseMessage message = ConvertResponse(std::move(response), version, keep_alive);
   const std::chrono::seconds transfer(message.body().size() / kMinAnswerBytesPerSecond);
   auto limit = options_.request_timeout + transfer;
   if (stopping_) limit = std::min<std::chrono::milliseconds>(limit, kStopGrace);
-  connection.stream.expires_after(limit);
+  connection.plain.expires_after(limit);
   http::response_serializer<http::string_body> serializer(message);
   error_code error;
   if (head_only) {
-    co_await http::async_write_header(connection.stream, serializer, Into(error));
+    co_await http::async_write_header(stream, serializer, Into(error));
   } else {
-    co_await http::async_write(connection.stream, serializer, Into(error));
+    co_await http::async_write(stream, serializer, Into(error));
   }
   co_return !error;
 }
 
 asio::awaitable<void> HttpServer::Impl::Linger(Connection& connection) {
   error_code error;
-  connection.stream.socket().shutdown(tcp::socket::shutdown_send, error);
-  connection.stream.expires_after(kLinger);
+  connection.plain.socket().shutdown(tcp::socket::shutdown_send, error);
+  connection.plain.expires_after(kLinger);
   std::array<char, 4096> trash;
   for (size_t read = 0; !error && read < kMaxLingerBytes;) {
-    read += co_await connection.stream.async_read_some(asio::buffer(trash), Into(error));
+    read += co_await connection.plain.async_read_some(asio::buffer(trash), Into(error));
   }
 }
 

@@ -5,10 +5,12 @@
 // Thread: Create and the destructor from one thread; handlers run on `handler_threads` threads of
 //         the server, several at once. Destruction stops accepting, lets running handlers end and
 //         answer, closes the rest.
+// TLS:    1.2 and later; certificate and key files are read again when they change.
 // Bounds: request header, body, time to read a request, idle keep-alive, number of connections: all
 //         in the options. Over a bound the client gets 431, 413, 503 or a closed connection, never
 //         memory of ours.
-// Errors: Create: kAlreadyExists port in use, kInvalidArgument a bad address. A handler that throws
+// Errors: Create: kAlreadyExists port in use, kInvalidArgument a bad address or certificate. A
+// handler that throws
 //         is a 500 of its request.
 #pragma once
 
@@ -18,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -43,8 +46,14 @@ struct HttpServerResponse {
 
 using HttpHandler = std::function<HttpServerResponse(const HttpServerRequest&)>;
 
+struct HttpServerTls {
+  std::string cert_file;  // PEM, the chain
+  std::string key_file;   // PEM
+};
+
 struct HttpServerOptions {
   std::string listen;  // "127.0.0.1:4040", "[::]:8080", ":8080" (all addresses); port 0 picks one
+  std::optional<HttpServerTls> tls;  // absent: plain HTTP
   size_t max_header_bytes = 16 << 10;
   size_t max_body_bytes = 1 << 20;
   size_t max_connections = 512;
