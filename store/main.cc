@@ -11,7 +11,9 @@
 #include "base/thread.h"
 #include "store/check_command.h"
 #include "store/db/database.h"
+#include "store/export_command.h"
 #include "store/http/handler.h"
+#include "store/http/tenants.h"
 #include "store/ingest/push.h"
 #include "store/options.h"
 
@@ -28,15 +30,28 @@ Status Serve(const StoreOptions& options, int64_t max_bytes, int64_t query_memor
     FF_ASSIGN_OR_RETURN(access, Access::ReadFile(options.auth_file));
   }
   Metrics metrics;
-  FF_ASSIGN_OR_RETURN(const std::unique_ptr<Database> database,
-                      Database::Open({.directory = options.data,
-                                      .retention_ns = options.retention.count(),
-                                      .max_bytes = max_bytes},
-                                     &SystemClock(), &metrics));
+  const DatabaseOptions for_all = {
+      .directory = options.data, .retention_ns = options.retention.count(), .max_bytes = max_bytes};
+  std::unique_ptr<Database> database;
+  std::unique_ptr<Tenants> tenants;
+  if (options.tenants == 0) {
+    FF_ASSIGN_OR_RETURN(database, Database::Open(for_all, &SystemClock(), &metrics));
+  } else {
+    FF_ASSIGN_OR_RETURN(tenants,
+                        Tenants::Open({.database = for_all,
+                                       .query_memory = static_cast<size_t>(query_memory),
+                                       .max_tenants = static_cast<size_t>(options.tenants)},
+                                      &SystemClock(), &metrics));
+  }
   StoreHandler handler(database.get(), &SystemClock(), &metrics,
-                       {.query_memory = static_cast<size_t>(query_memory), .access = access});
+                       {.query_memory = static_cast<size_t>(query_memory),
+                        .access = access,
+                        .tenants = tenants.get()});
+  std::optional<HttpServerTls> tls;
+  if (!options.tls_cert.empty()) tls = {options.tls_cert, options.tls_key};
   FF_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
                       HttpServer::Create({.listen = options.listen,
+                                          .tls = tls,
                                           .max_body_bytes = PushLimits{}.max_request_bytes,
                                           .max_connections = kMaxConnections,
                                           .handler_threads = kHandlerThreads},
@@ -60,8 +75,9 @@ int Run(int argc, char** argv) {
     return 0;
   }
   if (argc == 3 && std::string_view(argv[1]) == "check") return CheckDirectory(argv[2]);
+  if (argc >= 2 && std::string_view(argv[1]) == "export") return ExportCommand(argc - 2, argv + 2);
   StoreOptions options;
-  Flags flags("flamefleet-store --data DIR | check DIR",
+  Flags flags("flamefleet-store --data DIR | check DIR | export --help",
               "Keeps profiles and answers queries about them; check: is what is on disk whole?");
   flags.Text("listen", "ADDRESS", "where to serve HTTP", &options.listen);
   flags.Text("data", "DIR", "where the profiles are kept; created if needed", &options.data);
@@ -71,6 +87,14 @@ int Run(int argc, char** argv) {
   flags.Text("auth-file", "FILE",
              "who may read and write (docs/store.md); without it everybody who reaches the address",
              &options.auth_file);
+  flags.Text("tls-cert", "FILE",
+             "certificate chain in PEM: HTTPS alone is served; read again when it changes",
+             &options.tls_cert);
+  flags.Text("tls-key", "FILE", "its key in PEM", &options.tls_key);
+  flags.Number("tenants", "N",
+               "keep up to N tenants apart, by the header X-Scope-OrgID; each has an equal part of "
+               "--max-size and --query-memory; 0: the header means nothing",
+               0, kMaxTenants, &options.tenants);
   flags.Text("query-memory", "SIZE",
              "what one query may take; a larger one fails; two run at a time",
              &options.query_memory);
@@ -83,6 +107,9 @@ int Run(int argc, char** argv) {
   if (status.ok() && options.data.empty()) status = InvalidArgumentError("--data is missing");
   if (status.ok() && options.retention <= std::chrono::nanoseconds(0)) {
     status = InvalidArgumentError("--retention must be more than 0");
+  }
+  if (status.ok() && options.tls_cert.empty() != options.tls_key.empty()) {
+    status = InvalidArgumentError("--tls-cert and --tls-key go together");
   }
   const Result<int64_t> max_bytes = ParseSize(options.max_size, kMinMaxSize);
   if (status.ok() && !max_bytes.ok()) status = Annotate(max_bytes.status(), "--max-size");

@@ -14,9 +14,12 @@ struct StoreOptions {
   std::string listen = "127.0.0.1:4040";
   std::string data;
   std::string auth_file;
+  std::string tls_cert;  // with tls_key: HTTPS
+  std::string tls_key;
   std::chrono::nanoseconds retention = std::chrono::hours(72);
   std::string max_size = "10Gi";
   std::string query_memory = "256Mi";
+  int64_t tenants = 0;  // how many are kept apart; 0: X-Scope-OrgID means nothing
   std::string log_level = "info";
 };
 

@@ -13,7 +13,8 @@ inline const std::vector<double> kCommitSecondsBounds = {0.001, 0.0025, 0.005, 0
                                                          0.1,   0.25,   0.5,   1,    2.5,   5};
 
 struct Database::Counters {
-  explicit Counters(Metrics* metrics)
+  // What is a sum over tenants is counted for all together.
+  Counters(Metrics* metrics, const std::string& tenant)
       : stored(metrics->Counter("flamefleet_store_profiles_stored_total",
                                 "Profiles that are on disk.")),
         duplicates(metrics->Counter("flamefleet_store_profiles_duplicate_total",
@@ -37,11 +38,16 @@ struct Database::Counters {
             metrics->Counter("flamefleet_store_pack_errors_total",
                              "Failed attempts to store stacks and values apart; nothing is lost.")),
         days(metrics->Gauge("flamefleet_store_databases",
-                            "Databases, one per day, that are served.")),
-        bytes(metrics->Gauge("flamefleet_store_disk_bytes", "Size of all days on disk.")),
+                            "Databases, one per day, that are served.", OfTenant(tenant))),
+        bytes(metrics->Gauge("flamefleet_store_disk_bytes", "Size of all days on disk.",
+                             OfTenant(tenant))),
         commit_seconds(metrics->Histogram("flamefleet_store_commit_seconds",
                                           "Time of one transaction, sync included.",
                                           kCommitSecondsBounds)) {}
+  static MetricLabels OfTenant(const std::string& tenant) {
+    return tenant.empty() ? MetricLabels{} : MetricLabels{{"tenant", tenant}};
+  }
+
   CounterMetric stored;
   CounterMetric duplicates;
   CounterMetric commit_errors;

@@ -37,7 +37,9 @@ struct Database::Request {
 };
 
 Database::Database(const DatabaseOptions& options, const Clock* clock, Metrics* metrics)
-    : options_(options), clock_(clock), counters_(std::make_unique<Counters>(metrics)) {}
+    : options_(options),
+      clock_(clock),
+      counters_(std::make_unique<Counters>(metrics, options.tenant)) {}
 
 Result<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& options, const Clock* clock,
                                                  Metrics* metrics) {

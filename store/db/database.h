@@ -37,6 +37,7 @@ struct DatabaseOptions {
   std::string directory;  // created when it does not exist
   int64_t retention_ns = 72 * 3600 * kNanosPerSecond;
   int64_t max_bytes = int64_t{10} << 30;
+  std::string tenant;  // of its gauges; empty: it is the only one
 };
 
 class Database {

@@ -51,6 +51,7 @@ Result<Access> Access::Parse(std::string_view text) {
     if (role.empty() || role.starts_with('#')) continue;
     const std::string scheme = TakeWord(&line);
     const std::string value = TakeWord(&line);
+    const std::string tenant = TakeWord(&line);
     const bool good =
         (role == "read" || role == "write" || role == "all") && !value.empty() &&
         TakeWord(&line).empty() &&
@@ -58,7 +59,7 @@ Result<Access> Access::Parse(std::string_view text) {
     if (!good) {
       return InvalidArgumentError("line " + std::to_string(number) +
                                   ": want read, write or all; then basic NAME:PASSWORD or bearer "
-                                  "TOKEN");
+                                  "TOKEN; then nothing or a tenant");
     }
     if (access.credentials_.size() == kMaxCredentials) {
       return InvalidArgumentError("more than " + std::to_string(kMaxCredentials) + " credentials");
@@ -66,6 +67,7 @@ Result<Access> Access::Parse(std::string_view text) {
     access.credentials_.push_back(
         {.may_read = role != "write",
          .may_write = role != "read",
+         .tenant = tenant,
          .digest = DigestOf(scheme, scheme == "basic" ? EncodeBase64(value) : value)});
   }
   if (access.credentials_.empty()) {
@@ -99,10 +101,13 @@ bool Access::Knows(const std::string& authorization) const {
   return IsOpen() || Find(authorization) != nullptr;
 }
 
-bool Access::Allows(const std::string& authorization, Role role) const {
+bool Access::Allows(const std::string& authorization, Role role, const std::string* tenant) const {
   if (IsOpen()) return true;
   const Credential* const credential = Find(authorization);
   if (credential == nullptr) return false;
+  if (tenant != nullptr && !credential->tenant.empty() && credential->tenant != *tenant) {
+    return false;
+  }
   return role == Role::kRead ? credential->may_read : credential->may_write;
 }
 

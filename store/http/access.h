@@ -5,6 +5,7 @@
 //   read  basic  NAME:PASSWORD
 //   write bearer TOKEN
 //   all   bearer TOKEN
+//   read  basic  NAME:PASSWORD  TENANT     for that tenant alone
 //
 // Thread: any. Bounds: kMaxCredentials. Errors: kInvalidArgument with the number of the line; what
 // a line says is in no message.
@@ -33,12 +34,15 @@ class Access {
   bool IsOpen() const { return credentials_.empty(); }
   // Known: 401 when not, with the same answer for what exists and what does not.
   bool Knows(const std::string& authorization) const;
-  bool Allows(const std::string& authorization, Role role) const;
+  // `tenant` is whose profiles are asked for, empty where it is everybody's; nullptr: nobody's.
+  bool Allows(const std::string& authorization, Role role,
+              const std::string* tenant = nullptr) const;
 
  private:
   struct Credential {
     bool may_read = false;
     bool may_write = false;
+    std::string tenant;  // empty: any
     std::string digest;  // of the header that proves it
   };
   const Credential* Find(const std::string& authorization) const;

@@ -5,10 +5,8 @@
 #include <map>
 
 #include "base/gzip.h"
+#include "base/log.h"
 #include "store/http/fleet_handler.h"
-#include "store/http/push_handler.h"
-#include "store/http/querier_handler.h"
-#include "store/http/query_handler.h"
 #include "store/ui/assets.h"
 
 namespace flamefleet::store {
@@ -99,13 +97,13 @@ class StoreHandler::Impl {
  public:
   Impl(Database* database, const Clock* clock, Metrics* metrics, Options options)
       : access_(std::move(options.access)),
+        tenants_(options.tenants),
         metrics_(metrics),
-        engine_(database, clock, options.query_memory),
-        push_(database, clock, metrics),
-        queries_(&engine_),
-        querier_(&engine_),
         fleet_(clock),
-        counters_(metrics) {}
+        counters_(metrics) {
+    if (tenants_ != nullptr) return;
+    single_ = std::make_unique<ProfileHandlers>(database, clock, metrics, options.query_memory);
+  }
 
   HttpServerResponse Handle(const HttpServerRequest& request) {
     const std::string route = RouteOf(request.path);
@@ -133,7 +131,10 @@ class StoreHandler::Impl {
     const bool writes =
         route == kPush || route == kIngest || (route == kFleet && request.method != "GET");
     const std::string authorization = request.Header("authorization");
-    if (access_.Allows(authorization, writes ? Access::Role::kWrite : Access::Role::kRead)) {
+    const std::string tenant = tenants_ == nullptr ? "" : Tenants::NameOf(request);
+    const bool for_all = route == kOther && request.path != "/metrics";  // the UI itself
+    if (access_.Allows(authorization, writes ? Access::Role::kWrite : Access::Role::kRead,
+                       for_all ? nullptr : &tenant)) {
       return std::nullopt;
     }
     if (!access_.Knows(authorization)) {
@@ -141,18 +142,16 @@ class StoreHandler::Impl {
       response.headers["WWW-Authenticate"] = "Basic realm=\"flamefleet-store\"";
       return response;
     }
-    return Text(403, writes ? "this credential may not write" : "this credential may not read");
+    return Text(403, std::string("this credential may not ") + (writes ? "write" : "read") +
+                         (tenant.empty() ? "" : " profiles of tenant " + tenant));
   }
 
   HttpServerResponse Dispatch(const std::string& route, const HttpServerRequest& request) {
-    if (route == kPush) return push_.Handle(request);
-    if (route == kIngest) return push_.HandleIngest(request);
-    if (route == kQuerier) return querier_.Handle(request);
     if (route == kFleet) return fleet_.Handle(request);
+    if (route != kOther) return AskProfiles(route, request);
     if (request.method != "GET") {
       return {.status = 405, .body = "use GET\n", .headers = {{"Allow", "GET"}}};
     }
-    if (route != kOther) return queries_.Handle(route, request);
     if (request.path == "/healthz" || request.path == "/readyz") return Text(200, "ok");
     if (request.path == "/metrics") {
       return {.content_type = "text/plain; version=0.0.4", .body = metrics_->RenderText()};
@@ -165,12 +164,42 @@ class StoreHandler::Impl {
     return Text(404, "nothing is at this path; GET / lists what there is");
   }
 
+  HttpServerResponse AskProfiles(const std::string& route, const HttpServerRequest& request) {
+    const bool writes = route == kPush || route == kIngest;
+    if (tenants_ == nullptr) return Ask(*single_, route, request);
+    const std::string tenant = Tenants::NameOf(request);
+    if (tenant.empty()) {
+      return Text(401, "this store has tenants: name one by the header X-Scope-OrgID");
+    }
+    if (!Tenants::IsName(tenant)) return Text(400, "X-Scope-OrgID: this is no name of a tenant");
+    const Result<ProfileHandlers*> handlers = tenants_->Of(tenant, writes);
+    if (handlers.ok()) return Ask(**handlers, route, request);
+    switch (handlers.status().code()) {
+      case StatusCode::kNotFound:
+        return Text(404, ErrorMessage(handlers.status()));
+      case StatusCode::kResourceExhausted:
+        return Text(429, ErrorMessage(handlers.status()));
+      default:
+        Log(LogLevel::kError, "a tenant cannot be kept", {{"error", handlers.status()}});
+        return Text(503, ErrorMessage(handlers.status()));
+    }
+  }
+
+  static HttpServerResponse Ask(ProfileHandlers& handlers, const std::string& route,
+                                const HttpServerRequest& request) {
+    if (route == kPush) return handlers.push.Handle(request);
+    if (route == kIngest) return handlers.push.HandleIngest(request);
+    if (route == kQuerier) return handlers.querier.Handle(request);
+    if (request.method != "GET") {
+      return {.status = 405, .body = "use GET\n", .headers = {{"Allow", "GET"}}};
+    }
+    return handlers.queries.Handle(route, request);
+  }
+
   const Access access_;
+  Tenants* const tenants_;
   Metrics* const metrics_;
-  QueryEngine engine_;
-  PushHandler push_;
-  QueryHandler queries_;
-  QuerierHandler querier_;
+  std::unique_ptr<ProfileHandlers> single_;  // nullptr: there are tenants
   FleetHandler fleet_;
   RequestCounters counters_;
 };

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "store/db/database.h"
 #include "store/http/access.h"
+#include "store/http/tenants.h"
 #include "store/query/engine.h"
 
 namespace flamefleet::store {
@@ -23,7 +24,9 @@ class StoreHandler {
   struct Options {
     size_t query_memory = kDefaultQueryMemory;
     Access access;
+    Tenants* tenants = nullptr;  // instead of the database
   };
+  // `database` may be nullptr when there are tenants.
   StoreHandler(Database* database, const Clock* clock, Metrics* metrics, Options options);
   StoreHandler(Database* database, const Clock* clock, Metrics* metrics)
       : StoreHandler(database, clock, metrics, Options()) {}

@@ -38,10 +38,10 @@ export function cpuProfile(stacks, timeMs) {
   ]);
 }
 
-export async function push(url, labels, profile) {
+export async function push(url, labels, profile, headers = {}) {
   const response = await fetch(`${url}/push.v1.PusherService/Push`, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
+    headers: { 'Content-Type': 'application/json', ...headers },
     body: JSON.stringify({
       series: [
         {

@@ -21,19 +21,26 @@ const kHostile = '<img src=x onerror=alert(1)>';
 const now = Date.now();
 const minute = 60_000;
 
-let store, url, data, browser, page;
+let url, data, browser, page;
+const stores = [];
 let complaints = [];
+
+// The URL of a store that is ready.
+async function startStore(...flags) {
+  const store = spawn(process.env.FF_STORE_BINARY, ['--listen', '127.0.0.1:0', ...flags]);
+  stores.push(store);
+  let port;
+  for await (const line of createInterface({ input: store.stderr })) {
+    port = JSON.parse(line).port;
+    if (port) break;
+  }
+  store.stderr.resume();
+  return `http://127.0.0.1:${port}`;
+}
 
 before(async () => {
   data = mkdtempSync(join(tmpdir(), 'flamefleet-ui-'));
-  store = spawn(process.env.FF_STORE_BINARY, ['--listen', '127.0.0.1:0', '--data', data]);
-  for await (const line of createInterface({ input: store.stderr })) {
-    const { port } = JSON.parse(line);
-    if (!port) continue;
-    url = `http://127.0.0.1:${port}`;
-    break;
-  }
-  store.stderr.resume();
+  url = await startStore('--data', data);
   const shop = { __name__: 'process_cpu', service_name: 'shop', namespace: 'web' };
   const early = { 'main.main;main.work;main.leafA': 7e9, 'main.main;main.work;main.leafB': 3e9 };
   const late = { 'main.main;main.work;main.leafA': 3e9, 'main.main;main.work;main.leafB': 7e9 };
@@ -59,7 +66,7 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
-  store?.kill('SIGTERM');
+  for (const store of stores) store.kill('SIGTERM');
   rmSync(data, { recursive: true, force: true });
 });
 
@@ -74,8 +81,8 @@ beforeEach(async () => {
   });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {
-    // The browser itself reports each answer 404: "nothing matches".
-    if (message.type() === 'error' && !/status of 404/.test(message.text())) complaints.push(message.text());
+    // The browser itself reports each answer 404, "nothing matches", and 401, "whose profiles?".
+    if (message.type() === 'error' && !/status of 40[14]/.test(message.text())) complaints.push(message.text());
   });
   page.on('dialog', (dialog) => {
     complaints.push(`a dialog: ${dialog.message()}`);
@@ -347,6 +354,25 @@ test('the fleet says why a pod has no profile, as the operator said it', async (
   await page.type('input[type=search]', 'gpu-0');
   await until(() => document.querySelectorAll('.fleet section:first-of-type tbody tr').length === 1);
   assert.match(page.url(), /search=gpu-0/);
+});
+
+test('a store with tenants asks whose profiles are meant, and shows no others', async () => {
+  const shared = await startStore('--data', join(data, 'shared'), '--tenants', '2');
+  for (const tenant of ['team-a', 'team-b']) {
+    const labels = { __name__: 'process_cpu', service_name: `shop-of-${tenant}` };
+    await push(shared, labels, cpuProfile({ main: 1e9 }, now), { 'X-Scope-OrgID': tenant });
+  }
+  await page.goto(shared);
+  await page.waitForSelector('form.no-data');
+  await finish('tenant');
+  await page.type('form.no-data input', 'team-a');
+  await Promise.all([page.waitForNavigation(), click('Show')]);
+  await page.waitForSelector('.overview tbody tr');
+  assert.deepEqual(await page.$$eval('.overview tbody a', (all) => all.map((a) => a.innerText)), ['shop-of-team-a']);
+  await page.click('.overview tbody a');
+  await graphShown();
+  assert.match(await page.$eval('a[download]', (a) => a.href), /tenant=team-a/);
+  await finish('tenant-single');
 });
 
 test('a function named as markup is text', async () => {

@@ -98,8 +98,14 @@ export class ApiError extends Error {
   }
 }
 
+// The parameters of a request, with the tenant of the page's address.
+function parametersOf(parameters: object) {
+  const tenant = new URLSearchParams(location.search).get('tenant');
+  return new URLSearchParams({ ...parameters, ...(tenant && { tenant }) });
+}
+
 async function get<T>(path: string, parameters: Record<string, string>, signal: AbortSignal) {
-  const response = await fetch(`${path}?${new URLSearchParams(parameters)}`, {
+  const response = await fetch(`${path}?${parametersOf(parameters)}`, {
     headers: { Accept: 'application/json' },
     signal,
   });
@@ -150,4 +156,4 @@ export const getLabelValues = async (name: string, selection: Selection, signal:
   ).values;
 
 export const pprofUrl = (selection: Selection) =>
-  `/pprof?${new URLSearchParams({ ...selection })}`;
+  `/pprof?${parametersOf(selection)}`;

@@ -23,6 +23,7 @@ const defaults = {
   sort: 'self' as 'self' | 'total' | 'name' | 'base' | 'delta' | 'selfDelta',
   root: 'top' as 'top' | 'bottom',
   palette: 'standard' as 'standard' | 'colour-blind',
+  tenant: '', // of a store that keeps tenants apart; api.ts sends it with each request
   zoom: '', // the frame that fills the width: pathKey of graph.ts
   nodes: '', // how many frames at most; empty: as the store sees fit
 };
