@@ -82,6 +82,7 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	cmake --build --preset release -j $(JOBS)
 	for bench in profile_bench ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
 	directory=$$(mktemp -d) && build/release/bin/store_bench $$directory; rm -r $$directory
+	tests/bench/store_load.mjs
 	tests/bench/agent_minute
 	tests/bench/agent_budget
 	tests/bench/agent_churn
@@ -106,7 +107,9 @@ skew: programs ## Mix operator and agents of this tree with those of PREVIOUS (a
 	e2e/cluster down
 	git worktree remove --force build/previous
 
-soak: deps ## Fuzz every parser for SOAK_SECONDS (600) each
+soak: programs ## Kill the store 200 times in two ways; fuzz every parser for SOAK_SECONDS (600) each (root)
+	cmake --build --preset release -j $(JOBS) --target store_durability_test
+	FF_STORE_KILLS=200 build/release/bin/store_durability_test --gtest_filter='*Kill9*'
 	CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DFF_FUZZ=ON -DFF_SANITIZE=address,undefined
 	cmake --build build/fuzz -j $(JOBS) --target fuzz
 	for corpus in tests/fuzz/corpus/*; do \

@@ -4,9 +4,11 @@
 //
 // Prints: profiles written per second of CPU and packed per second of CPU; bytes per sample
 // received and at rest; time of a merge of 24 h, and of one hour beside `go tool pprof -proto` on
-// its 240 files; largest memory of this process.
+// its 240 files; largest memory of this process; how long a push waits for the writer, with and
+// without something to pack.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -138,25 +140,68 @@ int64_t DayBytes(const std::string& directory) {
   return bytes;
 }
 
+// Moves by hand, and on by itself.
+class BenchClock final : public Clock {
+ public:
+  int64_t WallNanos() const override { return wall_ns; }
+  int64_t MonotonicNanos() const override { return wall_ns + SystemClock().MonotonicNanos(); }
+  std::atomic<int64_t> wall_ns = 20'000 * kNanosPerDay;
+};
+
+bool ArePacked(const Metrics& metrics, int profiles) {
+  return metrics.RenderText().find("profiles_packed_total " + std::to_string(profiles) + "\n") !=
+         std::string::npos;
+}
+
+void PrintWaits(const char* what, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&](double share) {
+    return 1e3 * seconds[static_cast<size_t>(share * static_cast<double>(seconds.size() - 1))];
+  };
+  std::printf("%zu pushes of one profile %s: %.1f ms median, %.1f ms p99, %.1f ms at most\n",
+              seconds.size(), what, at(0.5), at(0.99), at(1));
+}
+
+// Pushes one profile after the other, while as many as `to_pack` are packed.
+void PushWhile(Service* service, const char* what, const std::string& directory, int to_pack) {
+  BenchClock clock;
+  Metrics metrics;
+  auto database = *Database::Open({.directory = directory}, &clock, &metrics);
+  const int64_t begin_ns = clock.wall_ns;
+  const auto make = [&](const std::string& name, int64_t time_ns) {
+    return NewProfile{.labels = {{kProfileName, "process_cpu"}, {kServiceName, name}},
+                      .time_ns = time_ns,
+                      .pprof = service->GzipProfile(time_ns)};
+  };
+  std::vector<NewProfile> old;
+  for (int i = 0; i < to_pack; ++i)
+    old.push_back(make("old", begin_ns + i * kIntervalNs));
+  std::vector<NewProfile> fresh;  // a service each, so that none of them is packed
+  constexpr int kPushes = 400;
+  for (int i = 0; i < kPushes; ++i)
+    fresh.push_back(make("fresh" + std::to_string(i), begin_ns + 20 * kNanosPerHour));
+  FF_CHECK(database->Append(old).ok());
+  clock.wall_ns += 20 * kNanosPerHour;
+  std::vector<double> seconds;
+  for (const NewProfile& profile : fresh) {
+    if (to_pack > 0 && ArePacked(metrics, to_pack)) break;
+    seconds.push_back(Seconds([&] { FF_CHECK(database->Append({profile}).ok()); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  PrintWaits(what, std::move(seconds));
+}
+
 void Run(const std::string& directory) {
   const std::string data = directory + "/data";
   const int64_t begin_ns = 20'000 * kNanosPerDay;
   const Labels labels = {{kProfileName, "process_cpu"}, {kServiceName, "checkout"}};
   Service service;
   int64_t received = 0;
-  class BenchClock final : public Clock {
-   public:
-    int64_t WallNanos() const override { return wall_ns; }
-    int64_t MonotonicNanos() const override { return wall_ns + SystemClock().MonotonicNanos(); }
-    std::atomic<int64_t> wall_ns = 0;
-  } clock;
-  clock.wall_ns = begin_ns;
+  PushWhile(&service, "while nothing is packed", directory + "/quiet", 0);
+  PushWhile(&service, "while 4 hours are packed", directory + "/busy", 4 * kProfilesPerHour);
+  BenchClock clock;
   Metrics metrics;
   auto database = *Database::Open({.directory = data}, &clock, &metrics);
-  const auto packed = [&](int profiles) {
-    return metrics.RenderText().find("profiles_packed_total " + std::to_string(profiles) + "\n") !=
-           std::string::npos;
-  };
   double cpu = 0;
   for (int hour = 0; hour < 24; ++hour) {
     std::vector<NewProfile> profiles;
@@ -172,7 +217,7 @@ void Run(const std::string& directory) {
     const double before = CpuSeconds();
     FF_CHECK(database->Append(profiles).ok());
     clock.wall_ns += kNanosPerHour;
-    while (!packed((hour + 1) * kProfilesPerHour))
+    while (!ArePacked(metrics, (hour + 1) * kProfilesPerHour))
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     cpu += CpuSeconds() - before;
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -51,6 +52,11 @@ class Ledger {
   std::set<std::string> services_;
 };
 
+// "2026-11-29.db"
+std::string DayFile(int64_t time_ns) {
+  return FormatRfc3339(time_ns).substr(0, 10) + ".db";
+}
+
 Reply PushService(uint16_t port, const std::string& service) {
   return Push(port, PushBody(SeriesLabels(service), {CpuProfileAt(SystemClock().WallNanos())}));
 }
@@ -75,14 +81,20 @@ void ExpectAllThere(uint16_t port, const std::set<std::string>& acknowledged) {
   EXPECT_EQ(top.at("total"), kProfileTotal * static_cast<int64_t>(stored.size()));
 }
 
+// How often a store is killed: `usual` times, or as FF_STORE_KILLS says (make soak).
+int Kills(int usual) {
+  const char* const text = std::getenv("FF_STORE_KILLS");
+  return text == nullptr ? usual : std::atoi(text);
+}
+
 TEST(Durability, NothingAcknowledgedIsLostByKill9UnderLoad) {
-  constexpr int kKills = 20;
+  const int kills = Kills(20);
   constexpr int kClients = 8;
   TempDir dir;
   StoreProcess store(dir.path());
   Ledger ledger;
   std::mt19937 random(20);
-  for (int round = 0; round < kKills; ++round) {
+  for (int round = 0; round < kills; ++round) {
     ASSERT_TRUE(store.Start()) << "round " << round;
     if (ledger.Size() > 0) ExpectAllThere(store.port(), ledger.services());
     const size_t kill_at = ledger.Size() + 20 + random() % 200;
@@ -115,7 +127,7 @@ double PackedProfiles(uint16_t port) {
 }
 
 TEST(Durability, NothingIsLostByKill9WhileProfilesArePacked) {
-  constexpr int kKills = 10;
+  const int kills = Kills(10);
   constexpr int kServices = 3;  // of each round
   constexpr int kProfiles = 100;
   TempDir dir;
@@ -124,7 +136,7 @@ TEST(Durability, NothingIsLostByKill9WhileProfilesArePacked) {
   // Of hours that are over: packed as soon as the store starts.
   const int64_t begin_ns = SystemClock().WallNanos() - 3 * 3600 * kNanosPerSecond;
   int64_t stored = 0;
-  for (int round = 0; round <= kKills; ++round) {
+  for (int round = 0; round <= kills; ++round) {
     ASSERT_TRUE(store.Start()) << "round " << round;
     if (round > 0) {
       const auto packed = static_cast<double>(1 + random() % 150);  // in the midst of it, or after
@@ -219,6 +231,120 @@ TEST_F(FullDiskTest, IsToldAndOverWhenSpaceReturns) {
   EXPECT_EQ(store.Stop(), 0);
 }
 
+TEST(ReadOnlyDisk, IsNamedAndNothingIsLost) {
+  SmallDisk disk("6m");
+  if (!disk.mounted()) FF_SKIP("mounting a tmpfs needs root");
+  const std::string data = disk.path() + "/data";
+  StoreProcess store(data);
+  ASSERT_TRUE(store.Start());
+  ASSERT_EQ(PushService(store.port(), "shop").status, 200);
+  ASSERT_EQ(store.Stop(), 0);
+  const auto remount = [&](unsigned long flags) {
+    return ::mount(nullptr, disk.path().c_str(), nullptr, MS_REMOUNT | flags, nullptr);
+  };
+  ASSERT_EQ(remount(MS_RDONLY), 0);
+  const CommandResult refused =
+      RunCommand({FF_STORE_BINARY, "--data", data, "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("Read-only file system"));
+  EXPECT_THAT(refused.err, HasSubstr(data));
+  ASSERT_EQ(remount(0), 0);
+  ASSERT_TRUE(store.Start());
+  ExpectAllThere(store.port(), {"shop"});
+}
+
+// Writes over half of the pages of a database file, as a bad disk would: some are in use for sure.
+void DamagePages(const std::string& path, std::mt19937* random) {
+  constexpr size_t kPage = 4096;
+  const auto pages = static_cast<size_t>(std::filesystem::file_size(path) / kPage);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  for (size_t i = 0; i < pages / 2; ++i) {
+    file.seekp(static_cast<std::streamoff>((*random)() % pages * kPage));
+    file << std::string(kPage, '\xa5');
+  }
+}
+
+TEST(Durability, DamagedPagesAreFoundAndTheOtherDayIsServedWhole) {
+  constexpr int kRounds = 5;
+  constexpr int kServices = 30;
+  std::mt19937 random(3);
+  const int64_t day_ns = 24 * 3600 * kNanosPerSecond;
+  const int64_t yesterday_ns = SystemClock().WallNanos() / day_ns * day_ns - day_ns / 2;
+  for (int round = 0; round < kRounds; ++round) {
+    TempDir dir;
+    StoreProcess store(dir.path());
+    ASSERT_TRUE(store.Start());
+    Ledger today;
+    for (int i = 0; i < kServices; ++i) {
+      const std::string service = "s" + std::to_string(i);
+      const std::vector<std::string> old = {CpuProfileAt(yesterday_ns)};
+      ASSERT_EQ(Push(store.port(), PushBody(SeriesLabels("old-" + service), old)).status, 200);
+      ASSERT_EQ(PushService(store.port(), service).status, 200);
+      today.Acknowledged(service);
+    }
+    ASSERT_EQ(store.Stop(), 0);
+    DamagePages(dir.path() + "/" + DayFile(yesterday_ns), &random);
+    const CommandResult check = RunCommand({FF_STORE_BINARY, "check", dir.path()});
+    EXPECT_EQ(check.exit_code, 1) << check.out;
+    EXPECT_THAT(check.out, HasSubstr(DayFile(yesterday_ns))) << "round " << round;
+    ASSERT_TRUE(store.Start());
+    // A query that meets the damage answers with what is whole, or not at all; the store lives.
+    EXPECT_NE(Get(store.port(), "/top", {{"from", "now-3d"}, {"until", "now"}}).status, 0);
+    const std::string midnight = std::to_string(yesterday_ns / day_ns * day_ns + day_ns);
+    const nlohmann::json top = nlohmann::json::parse(
+        Get(store.port(), "/top", {{"format", "json"}, {"from", midnight}}).body, nullptr, false);
+    ASSERT_TRUE(top.is_object());
+    EXPECT_EQ(top.at("total"), kProfileTotal * kServices);
+    EXPECT_EQ(PushService(store.port(), "after").status, 200);
+    EXPECT_EQ(store.Stop(), 0);
+  }
+}
+
+TEST(StoreBinary, ExportWritesEachSeriesAsPprofReadsIt) {
+  if (PprofTool().empty()) FF_SKIP("go tool pprof needs Go");
+  TempDir dir;
+  const std::string data = dir.path() + "/data";
+  const std::string out = dir.path() + "/out";
+  StoreProcess store(data);
+  ASSERT_TRUE(store.Start());
+  const int64_t now_ns = SystemClock().WallNanos();
+  const int64_t hour_ns = 3600 * kNanosPerSecond;
+  const std::vector<std::string> both = {CpuProfileAt(now_ns - 2 * hour_ns), CpuProfileAt(now_ns)};
+  Labels more = SeriesLabels("../shop");
+  ASSERT_EQ(Push(store.port(), PushBody(more, both)).status, 200);
+  more["pod"] = "shop-1";  // another series, though the first one's labels are all in it
+  ASSERT_EQ(Push(store.port(), PushBody(more, {both[1]})).status, 200);
+  const std::vector<std::string> command = {FF_STORE_BINARY, "export", "--data", data,
+                                            "--out",         out};
+  const CommandResult busy = RunCommand(command);
+  EXPECT_EQ(busy.exit_code, 1);
+  EXPECT_THAT(busy.err, HasSubstr("another flamefleet-store uses it"));
+  ASSERT_EQ(store.Stop(), 0);
+
+  const auto expect = [&](const std::vector<std::string>& flags, const std::string& first_total) {
+    std::filesystem::remove_all(out);
+    std::vector<std::string> all = command;
+    all.insert(all.end(), flags.begin(), flags.end());
+    const CommandResult done = RunCommand(all);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr("1-process_cpu-___shop.pb.gz\t{"));
+    EXPECT_THAT(done.out, HasSubstr("\"pod\":\"shop-1\""));
+    const auto top = [&](const std::string& name) {
+      return RunCommand({PprofTool(), "-top", "-symbolize=none", out + "/" + name}).out;
+    };
+    const bool pod_first = done.out.find("shop-1") < done.out.find('\n');
+    EXPECT_THAT(top(pod_first ? "2-process_cpu-___shop.pb.gz" : "1-process_cpu-___shop.pb.gz"),
+                HasSubstr("of " + first_total + " total"));
+    EXPECT_THAT(top(pod_first ? "1-process_cpu-___shop.pb.gz" : "2-process_cpu-___shop.pb.gz"),
+                HasSubstr("of 60ms total"));
+  };
+  expect({}, "120ms");
+  expect({"--from", "now-1h"}, "60ms");
+  std::vector<std::string> nothing = command;
+  nothing.insert(nothing.end(), {"--query", "memory"});
+  EXPECT_THAT(RunCommand(nothing).err, HasSubstr("nothing was stored that matches"));
+}
+
 TEST(StoreBinary, WrongFlagsAreUsageErrors) {
   const auto run = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), FF_STORE_BINARY);
@@ -233,6 +359,7 @@ TEST(StoreBinary, WrongFlagsAreUsageErrors) {
   expect({"--data", "x", "--retention", "0s"}, "--retention");
   expect({"--data", "x", "--max-size", "10G"}, "--max-size: size '10G'");
   expect({"--data", "x", "--log-level", "loud"}, "log level 'loud'");
+  expect({"--data", "x", "--tls-cert", "x"}, "--tls-cert and --tls-key");
   expect({"--nonsense"}, "nonsense");
   const CommandResult help = run({"--help"});
   EXPECT_EQ(help.exit_code, 0);

@@ -276,19 +276,44 @@ TEST_F(DatabaseTest, SecondStoreOnTheSameDirectoryIsRefused) {
   EXPECT_THAT(ErrorMessage(second), HasSubstr("another flamefleet-store uses it"));
 }
 
-TEST_F(DatabaseTest, FileOfANewerVersionIsRefusedAndKept) {
+TEST_F(DatabaseTest, FileOfAnotherVersionIsRefusedAndKept) {
   Open();
   ASSERT_TRUE(Append("a", kNow, "x").ok());
   database_.reset();
-  {
+  const auto set_version = [&](const std::string& version) {
     Result<SqliteConnection> file =
         SqliteConnection::Open(PathOfDay(kNow), SqliteConnection::Mode::kReadWriteCreate);
-    ASSERT_TRUE(file->Execute("PRAGMA user_version = 99").ok());
+    ASSERT_TRUE(file->Execute(("PRAGMA user_version = " + version).c_str()).ok());
+  };
+  const std::pair<const char*, const char*> others[] = {
+      {"1", "development version"}, {"2", "development version"}, {"4", "newer flamefleet-store"}};
+  for (const auto& [version, message] : others) {
+    set_version(version);
+    const Status status = Database::Open(options_, &clock_, metrics_.get()).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(ErrorMessage(status), HasSubstr(message));
+    EXPECT_THAT(ErrorMessage(status), HasSubstr(PathOfDay(kNow)));
+    EXPECT_TRUE(std::filesystem::exists(PathOfDay(kNow)));
   }
-  const Status status = Database::Open(options_, &clock_, metrics_.get()).status();
-  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(ErrorMessage(status), HasSubstr("newer flamefleet-store"));
-  EXPECT_TRUE(std::filesystem::exists(PathOfDay(kNow)));
+  set_version("3");
+  Open();
+  EXPECT_THAT(Select("process_cpu"), ElementsAre("x"));
+}
+
+TEST_F(DatabaseTest, ClockThatGoesBackLosesNothing) {
+  options_.retention_ns = 2 * kNanosPerDay;
+  Open();
+  ASSERT_TRUE(Append("a", kNow, "before").ok());
+  clock_.StepWall(-10 * kNanosPerDay);
+  clock_.Advance(20 * kNanosPerSecond);  // housekeeping
+  ASSERT_TRUE(Append("a", clock_.WallNanos(), "after").ok());
+  EXPECT_THAT(Select("process_cpu"), ElementsAre("after", "before"));
+  Open();
+  EXPECT_THAT(Select("process_cpu"), ElementsAre("after", "before"));
+  // Once it is right again, what was stored under the wrong time is as old as it says.
+  clock_.StepWall(10 * kNanosPerDay);
+  Open();
+  EXPECT_THAT(Select("process_cpu"), ElementsAre("before"));
 }
 
 TEST_F(DatabaseTest, NumberOfSeriesPerDayIsBounded) {
