@@ -71,12 +71,12 @@ TEST_F(ControlServerTest, ASlowAgentGetsTheNewestStateAndNoQueue) {
 }
 
 TEST_F(ControlServerTest, SendsAChangedConfigurationToItsPoolOnly) {
-  server_.SetConfig("gpu", {97, {}});
+  server_.SetConfig("gpu", {.sampling_frequency_hz = 97});
   Agent agent(server_.port(), trust_);
   Agent other(server_.port(), trust_);
   agent.Hello("n1").Read();
   EXPECT_EQ(other.Hello("n2", "gpu").Read().snapshot().config().sampling_frequency_hz(), 97U);
-  server_.SetConfig("default", {49, {}});
+  server_.SetConfig("default", {.sampling_frequency_hz = 49});
   EXPECT_EQ(agent.Read().delta().config().sampling_frequency_hz(), 49U);
   server_.SetAssignment("n2", Pods({"a"}));
   EXPECT_FALSE(other.Read().delta().has_config());
@@ -86,7 +86,7 @@ TEST_F(ControlServerTest, AnAgentOfAPoolWithoutConfigurationWaits) {
   Agent agent(server_.port(), trust_);
   agent.Hello("n1", "later");
   ASSERT_TRUE(Await("n1", [](const plan::NodeReport& report) { return report.connected; }));
-  server_.SetConfig("later", {7, {}});
+  server_.SetConfig("later", {.sampling_frequency_hz = 7});
   EXPECT_EQ(agent.Read().snapshot().config().sampling_frequency_hz(), 7U);
 }
 
