@@ -2,29 +2,9 @@
 // Counts every operator new of the program.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "base/pprof/profile.h"
 #include "tests/base/pprof/test_profiles.h"
-
-namespace {
-std::atomic<size_t> allocations{0};
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/support/allocations.h"
 
 namespace flamefleet::pprof {
 namespace {
@@ -39,10 +19,10 @@ TEST(SteadyState, AReusedProfileAndItsEncodingAllocateNothing) {
   };
   for (uint32_t seed = 0; seed < 20; ++seed)
     round(seed);
-  const size_t before = allocations;
+  const size_t before = Allocations();
   for (uint32_t seed = 0; seed < 20; ++seed)
     round(seed);
-  EXPECT_EQ(allocations - before, 0U);
+  EXPECT_EQ(Allocations() - before, 0U);
   EXPECT_GT(out.size(), 1000U);
 }
 
