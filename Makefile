@@ -80,7 +80,10 @@ SOAK_SECONDS ?= 600
 bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator beside peers (root, Go)
 	cmake --preset release -DFF_BENCH=ON
 	cmake --build --preset release -j $(JOBS)
-	for bench in profile_bench ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
+	cd tests/bench/gzippeers && go build -o ../../../build/release/bin/gzippeers .
+	profile=$$(mktemp) && FF_PROFILE_OUT=$$profile build/release/bin/profile_bench && build/release/bin/gzippeers $$profile; \
+	  status=$$?; rm $$profile; exit $$status
+	for bench in ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
 	directory=$$(mktemp -d) && build/release/bin/store_bench $$directory; rm -r $$directory
 	tests/bench/store_load.mjs
 	tests/bench/agent_minute

@@ -5,11 +5,13 @@
 #include <benchmark/benchmark.h>
 #include <zlib.h>
 
+#include <cstdlib>
 #include <random>
 #include <string>
 
 #include "agent/compress/gzip_compressor.h"
 #include "agent/stack/window.h"
+#include "base/fd.h"
 #include "base/pprof/profile.h"
 #include "base/status.h"
 #include "proto/pprof/profile.pb.h"
@@ -148,6 +150,7 @@ BENCHMARK(EncodeLibprotobuf);
 void ReportCompression(benchmark::State& state, size_t compressed) {
   state.SetBytesProcessed(static_cast<int64_t>(TheBytes().size()) *
                           static_cast<int64_t>(state.iterations()));
+  state.counters["bytes"] = static_cast<double>(compressed);
   state.counters["ratio"] =
       static_cast<double>(TheBytes().size()) / static_cast<double>(compressed);
 }
@@ -155,10 +158,13 @@ void ReportCompression(benchmark::State& state, size_t compressed) {
 void Igzip(benchmark::State& state) {
   agent::GzipCompressor compressor;
   std::string out;
+  compressor.Compress(TheBytes(), &out);
+  const uint64_t before = bench::Allocations();
   for ([[maybe_unused]] auto _ : state) {
     compressor.Compress(TheBytes(), &out);
     benchmark::DoNotOptimize(out.data());
   }
+  CountPerProfile(state, before);
   ReportCompression(state, out.size());
 }
 BENCHMARK(Igzip);
@@ -219,7 +225,10 @@ BENCHMARK(CountStacks);
 }  // namespace
 }  // namespace flamefleet
 
+// With FF_PROFILE_OUT, a file, the bytes that are compressed go there: gzippeers compresses them too.
 int main(int argc, char** argv) {
+  if (const char* const path = std::getenv("FF_PROFILE_OUT"))
+    FF_CHECK(flamefleet::WriteFileAtomically(path, flamefleet::TheBytes(), 0600).ok());
   return flamefleet::bench::RunAndPrintRatios(
       argc, argv, {{"Encode", "EncodeLibprotobuf"}, {"Igzip", "Zlib1"}, {"Igzip", "Zlib6"}});
 }
