@@ -225,7 +225,7 @@ BENCHMARK(CountStacks);
 }  // namespace
 }  // namespace flamefleet
 
-// With FF_PROFILE_OUT, a file, the bytes that are compressed go there: gzippeers compresses them too.
+// With FF_PROFILE_OUT, a file, what is compressed goes there: gzippeers compresses it too.
 int main(int argc, char** argv) {
   if (const char* const path = std::getenv("FF_PROFILE_OUT"))
     FF_CHECK(flamefleet::WriteFileAtomically(path, flamefleet::TheBytes(), 0600).ok());
