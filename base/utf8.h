@@ -50,4 +50,13 @@ inline std::string ToUtf8(std::string_view bytes) {
   return text;
 }
 
+// At most `size` bytes of UTF-8, cut between characters.
+inline std::string CutUtf8(std::string text, size_t size) {
+  if (text.size() <= size) return text;
+  while (size > 0 && (static_cast<uint8_t>(text[size]) & 0xc0) == 0x80)
+    --size;
+  text.resize(size);
+  return text;
+}
+
 }  // namespace flamefleet

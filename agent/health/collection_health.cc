@@ -6,21 +6,10 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "base/utf8.h"
 
 namespace flamefleet::agent {
-namespace {
-
-// Cut at a character's start, so that what is left is still UTF-8.
-std::string Cut(std::string message) {
-  if (message.size() <= kMaxMessageBytes) return message;
-  size_t end = kMaxMessageBytes;
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80)
-    --end;
-  message.resize(end);
-  return message;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void CollectionHealthBook::Changed() {
   has_change_ = true;
@@ -44,7 +33,7 @@ void CollectionHealthBook::SetCollections(const std::vector<CollectionSpec>& spe
 
 void CollectionHealthBook::SetSamplingUnavailable(const std::string& message) {
   const MutexLock lock(&mutex_);
-  std::string cut = Cut(message);
+  std::string cut = CutUtf8(message, kMaxMessageBytes);
   if (cut == sampling_unavailable_) return;
   sampling_unavailable_ = std::move(cut);
   Changed();
@@ -60,7 +49,7 @@ void CollectionHealthBook::Fail(const CollectionKey& key, std::string_view reaso
   if (status.state != CollectionState::kFailing) status.failing_since_ns = clock_.WallNanos();
   status.state = CollectionState::kFailing;
   status.reason = reason;
-  status.message = Cut(message);
+  status.message = CutUtf8(message, kMaxMessageBytes);
   if (news) Changed();
 }
 

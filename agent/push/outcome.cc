@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/reasons.h"
+#include "base/utf8.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -24,7 +25,7 @@ std::chrono::milliseconds RetryAfter(const HttpResponse& response) {
 }
 
 std::string Describe(const HttpResponse& response) {
-  std::string body = response.body.substr(0, kMaxQuotedText);
+  std::string body = ToUtf8(response.body.substr(0, kMaxQuotedText));
   while (!body.empty() && (body.back() == '\n' || body.back() == '\r'))
     body.pop_back();
   return "the backend answered " + std::to_string(response.status) +
@@ -112,7 +113,7 @@ Outcome JudgeAnswer(const Result<HttpResponse>& answer, const PushedProfile& pro
 
 Outcome JudgeCall(const Status& answer, const PushedProfile& profile) {
   if (answer.ok()) return {};
-  const std::string text = ErrorMessage(answer).substr(0, kMaxQuotedText);
+  const std::string text = ToUtf8(ErrorMessage(answer).substr(0, kMaxQuotedText));
   Outcome outcome = {.kind = Kind::kRetry,
                      .back_off = true,
                      .reason = reasons::kBackendUnreachable,

@@ -35,15 +35,6 @@ CounterMetric Total(Metrics& metrics, const char* result) {
 }
 
 // At most `size` bytes of UTF-8, cut between characters.
-std::string Cut(const std::string& text, size_t size) {
-  std::string cut = ToUtf8(text);
-  if (cut.size() <= size) return cut;
-  while (size > 0 && (static_cast<unsigned char>(cut[size]) & 0xc0) == 0x80)
-    --size;
-  cut.resize(size);
-  return cut;
-}
-
 // A name that no other event has: the object's, and a hash of what makes this one different.
 std::string NameOf(const std::string& object, const std::string& what) {
   std::string name = object.substr(0, kMaxNamePart);
@@ -132,7 +123,7 @@ EventRecorder::Series* EventRecorder::Find(const Resource& resource, const api::
 }
 
 void EventRecorder::Record(const Resource& resource, const api::ObjectMeta& about, EventText text) {
-  text.note = Cut(text.note, kMaxNote);
+  text.note = CutUtf8(ToUtf8(text.note), kMaxNote);
   const int64_t now_ns = clock_.MonotonicNanos();
   MutexLock lock(&mutex_);
   Series* const series = Find(resource, about, text, now_ns);

@@ -69,7 +69,12 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
                        {"kind", resource.kind},
                        {"metadata", {{"name", meta.name}}},
                        {"status", want}};
-  ApplyRequest request{resource, meta.ns, meta.name, kStatusFieldManager, object.dump(), true};
+  ApplyRequest request{resource,
+                       meta.ns,
+                       meta.name,
+                       kStatusFieldManager,
+                       object.dump(-1, ' ', false, json::error_handler_t::replace),
+                       true};
   const Result<std::string> answer = client_.Apply(request, stop);
   if (answer.status().code() == StatusCode::kNotFound) {
     written_ns_.erase(path);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 namespace flamefleet::control {
 namespace {
@@ -55,7 +56,7 @@ uint32_t Millis(int64_t ns) {
 }
 
 std::string Text(const std::string& text) {
-  return text.substr(0, kMaxReportText);
+  return CutUtf8(text, kMaxReportText);
 }
 
 }  // namespace

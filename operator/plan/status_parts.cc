@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "operator/plan/condition_reasons.h"
 #include "operator/plan/status.h"
 
@@ -97,11 +98,7 @@ std::vector<api::PodWarning> CollectWarnings(const std::vector<PodView>& pods,
 
 std::string Bounded(std::string message) {
   if (message.size() <= kMaxMessage) return message;
-  size_t end = kMaxMessage - 3;
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80)
-    --end;
-  message.resize(end);
-  return message + "...";
+  return CutUtf8(std::move(message), kMaxMessage - 3) + "...";
 }
 
 std::string Count(int64_t number, std::string_view noun) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/reasons.h"
+#include "base/utf8.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -149,6 +150,14 @@ TEST(Outcome, RetryAfterIsHonouredUpToABound) {
 
 TEST(Outcome, TheMessageHasStatusAndAnswer) {
   EXPECT_THAT(JudgeAnswer(Answer(400), {}).message, HasSubstr("400: {\"message\":\"why\"}"));
+}
+
+TEST(Outcome, TheMessageIsUtf8WhateverTheAnswerIs) {
+  HttpResponse answer = Answer(503);
+  answer.body = std::string(159, 'a') + "\u00e9";
+  EXPECT_TRUE(IsUtf8(JudgeAnswer(answer, {}).message));
+  answer.body = "caf\xe9";
+  EXPECT_TRUE(IsUtf8(JudgeAnswer(answer, {}).message));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "operator/control/convert.h"
 
 namespace flamefleet::control {
@@ -127,6 +128,18 @@ TEST(Convert, KeepsEveryFieldOfAnAssignment) {
   EXPECT_EQ(pull.container(), "app");
   EXPECT_EQ(pull.backend(), "other");
   EXPECT_EQ(pull.labels().at("k"), "v");
+}
+
+TEST(Convert, CutsTextsBetweenCharacters) {
+  pb::Report report;
+  std::string message = "x";
+  for (int i = 0; i < 200; ++i)
+    message += "\u00e9";
+  report.mutable_node()->add_problems()->set_message(message);
+  plan::NodeReport out;
+  FromProto(report, out);
+  EXPECT_EQ(out.problems.at(0).message.size(), kMaxReportText - 1);
+  EXPECT_TRUE(IsUtf8(out.problems[0].message));
 }
 
 TEST(Convert, ReadsAReportAndSkipsWhatItDoesNotKnow) {
