@@ -38,14 +38,16 @@ std::optional<PodHealth> JudgeNode(const PodView& view, int64_t now_ns) {
   const api::Pod& pod = *view.pod;
   if (pod.node.empty())
     return Because(PodState::kWaiting, reasons::kPodNotRunning, "the pod is not scheduled yet");
-  if (!view.node.has_agent_pod) {
+  const NodeReport* report = view.node.report;
+  // While agents are rolled out a node has none for a moment.
+  const bool replaced = report != nullptr && !report->connected && IsCurrent(report, now_ns);
+  if (!view.node.has_agent_pod && !replaced) {
     return Because(PodState::kFailing, reasons::kNoAgentPool,
                    "node " + pod.node + " runs no agent");
   }
   if (pod.phase == api::PodPhase::kPending) {
     return Because(PodState::kWaiting, reasons::kPodNotRunning, "the pod is starting");
   }
-  const NodeReport* report = view.node.report;
   if (IsCurrent(report, now_ns)) return std::nullopt;
   PodHealth health = report != nullptr && report->connected
                          ? Because(PodState::kWaiting, reasons::kWaitingForSamples,

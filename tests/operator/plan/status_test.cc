@@ -242,6 +242,15 @@ TEST_F(TargetStatusTest, AnAgentMayBeAwayForAMoment) {
   EXPECT_EQ(Ready(kNow + kAgentGraceNs).reason, reasons::kAgentNotConnected);
 }
 
+TEST_F(TargetStatusTest, AnAgentThatIsReplacedIsNoReasonForAMoment) {
+  AddPod("a", Delivering());
+  has_agent_pod_ = false;
+  report_.connected = false;
+  report_.disconnected_since_ns = kNow;
+  EXPECT_EQ(Ready(kNow + kAgentGraceNs - 1).status, "True");
+  EXPECT_EQ(Ready(kNow + kAgentGraceNs).reason, reasons::kNoAgentPool);
+}
+
 TEST_F(TargetStatusTest, StaysAsItIsWhileAgentsComeBackToANewOperator) {
   AddPod("a", Delivering());
   target_.status = Status(kNow);
