@@ -17,7 +17,6 @@ namespace {
 using pprof::CallTree;
 
 constexpr char kProfileType[] = "__profile_type__";
-constexpr size_t kMaxTimelineSums = 200'000;
 constexpr size_t kMaxNodes = 200'000;  // of a graph, also when the client names no limit
 
 Result<TimeRange> RangeOf(int64_t start_ms, int64_t end_ms) {
@@ -29,11 +28,17 @@ Result<TimeRange> RangeOf(int64_t start_ms, int64_t end_ms) {
   return TimeRange{start_ms * kNanosPerMilli, (end_ms + 1) * kNanosPerMilli - 1};
 }
 
+Status CheckMatchers(const google::protobuf::RepeatedPtrField<std::string>& matchers) {
+  if (static_cast<size_t>(matchers.size()) <= kMaxMatchers) return OkStatus();
+  return InvalidArgumentError("more than " + std::to_string(kMaxMatchers) + " matchers");
+}
+
 // All series that match one of the matchers; all when there is none.
 Result<std::vector<Labels>> SeriesOf(
     QueryEngine* engine, const google::protobuf::RepeatedPtrField<std::string>& matchers,
     const TimeRange& range) {
   if (matchers.empty()) return engine->database()->SelectSeries(Selector{}, range);
+  FF_RETURN_IF_ERROR(CheckMatchers(matchers));
   std::set<Labels> found;
   for (const std::string& text : matchers) {
     FF_ASSIGN_OR_RETURN(const Selector selector, ParseMatchers(text));
@@ -208,6 +213,7 @@ Result<pyroscope::LabelsResponse> LabelValues(QueryEngine* engine,
   FF_ASSIGN_OR_RETURN(const TimeRange range, RangeOf(request.start(), request.end()));
   std::set<std::string> values;
   if (request.name() == kProfileType) {
+    FF_RETURN_IF_ERROR(CheckMatchers(request.matchers()));
     std::vector<Selector> selectors;
     for (const std::string& text : request.matchers()) {
       FF_ASSIGN_OR_RETURN(selectors.emplace_back(), ParseMatchers(text));

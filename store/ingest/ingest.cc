@@ -17,6 +17,8 @@ namespace {
 
 constexpr int64_t kDefaultSampleRate = 100;
 constexpr int64_t kMaxSampleRate = 1'000'000;
+// Of a sample_type_config, which names a handful of types.
+constexpr size_t kMaxConfigBytes = 64 << 10;
 constexpr char kSpyLabel[] = "pyroscope_spy";
 
 bool IsNameCharacter(char c) {
@@ -129,6 +131,10 @@ Status ReadFolded(std::string_view text, bool with_counts, FoldedReader* reader)
 
 // The display names of a sample_type_config, by sample type.
 Result<std::map<std::string, std::string>> ReadDisplayNames(std::string_view text) {
+  if (text.size() > kMaxConfigBytes) {
+    return ResourceExhaustedError("sample_type_config is larger than " +
+                                  std::to_string(kMaxConfigBytes) + " bytes");
+  }
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return InvalidArgumentError("sample_type_config is not a JSON object");
   std::map<std::string, std::string> names;

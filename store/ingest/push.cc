@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "base/wire.h"
 #include "proto/pyroscope/push.pb.h"
 
 namespace flamefleet::store {
@@ -17,13 +18,12 @@ constexpr char kUnknownService[] = "unknown_service";
 constexpr char kSessionId[] = "__session_id__";
 constexpr char kDelta[] = "__delta__";
 constexpr size_t kMaxQuotedBytes = 64;  // of a label in a message
+// Series, labels and samples of a request; agents send one series with some ten labels.
+constexpr size_t kMaxRequestParts = 200'000;
 
 std::string Quoted(const std::string& text) {
-  if (text.size() <= kMaxQuotedBytes) return "'" + text + "'";
-  size_t end = kMaxQuotedBytes;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80)
-    --end;  // not inside a character
-  return "'" + text.substr(0, end) + "...'";
+  const bool whole = text.size() <= kMaxQuotedBytes;
+  return "'" + CutUtf8(text, kMaxQuotedBytes) + (whole ? "'" : "...'");
 }
 
 Status CheckLabel(const pyroscope::LabelPair& label, const PushLimits& limits) {
@@ -155,11 +155,39 @@ class PushReader {
   PushResult result_;
 };
 
+Status TooManyParts() {
+  return ResourceExhaustedError("the request has more than " + std::to_string(kMaxRequestParts) +
+                                " series, labels and samples; send several requests");
+}
+
+// An empty part takes two bytes of the body and fifty times that when it is parsed.
+Status CheckParts(std::string_view body) {
+  size_t parts = 0;
+  WireReader request(body);
+  for (WireField series; request.Next(&series);) {
+    if (++parts > kMaxRequestParts) return TooManyParts();
+    if (series.type != WireType::kBytes) continue;
+    WireReader reader(series.bytes);
+    for (WireField part; reader.Next(&part);) {
+      if (++parts > kMaxRequestParts) return TooManyParts();
+    }
+  }
+  return OkStatus();
+}
+
+// Profiles are base64, which has no braces.
+Status CheckJsonParts(std::string_view body) {
+  const auto objects = static_cast<size_t>(std::count(body.begin(), body.end(), '{'));
+  return objects > kMaxRequestParts ? TooManyParts() : OkStatus();
+}
+
 Status Parse(std::string_view body, PushEncoding encoding, pyroscope::PushRequest* request) {
   if (encoding == PushEncoding::kProto) {
+    FF_RETURN_IF_ERROR(CheckParts(body));
     if (request->ParseFromArray(body.data(), static_cast<int>(body.size()))) return OkStatus();
     return InvalidArgumentError("the body is not a push.v1.PushRequest");
   }
+  FF_RETURN_IF_ERROR(CheckJsonParts(body));
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;
   const auto parsed = google::protobuf::util::JsonStringToMessage(
@@ -186,8 +214,9 @@ PushResult ReadPush(std::string_view body, PushEncoding encoding, const PushLimi
     return refused;
   }
   pyroscope::PushRequest request;
-  refused.refusal = Refusal::kMalformedRequest;
   refused.error = Parse(body, encoding, &request);
+  const bool too_large = refused.error.code() == StatusCode::kResourceExhausted;
+  refused.refusal = too_large ? Refusal::kTooLarge : Refusal::kMalformedRequest;
   if (!refused.error.ok()) return refused;
   const bool has_profile =
       std::any_of(request.series().begin(), request.series().end(),

@@ -63,6 +63,9 @@ Result<TimeRange> ParseTimeRange(const std::string& from, const std::string& unt
   TimeRange range;
   FF_ASSIGN_OR_RETURN(range.from_ns, ParseTime(from.empty() ? kDefaultFrom : from, now_ns));
   FF_ASSIGN_OR_RETURN(range.until_ns, ParseTime(until.empty() ? "now" : until, now_ns));
+  // Nothing is older, and the difference of two times fits.
+  range.from_ns = std::max<int64_t>(range.from_ns, 0);
+  range.until_ns = std::max<int64_t>(range.until_ns, 0);
   if (range.until_ns < range.from_ns) {
     return InvalidArgumentError("time range: until (" + FormatRfc3339(range.until_ns) +
                                 ") is before from (" + FormatRfc3339(range.from_ns) + ")");

@@ -20,9 +20,12 @@ Result<MergedProfile> QueryEngine::Merge(const Selector& selector, const TimeRan
 }
 
 QueryTurn::QueryTurn(QueryEngine* engine) : engine_(engine) {
-  if (!engine_->slots_.try_acquire_for(kTurnTimeout)) {
+  if (engine_->slots_.try_acquire()) return;
+  const bool may_wait = engine_->waiting_.fetch_add(1) < kMaxWaitingQueries;
+  if (!may_wait || !engine_->slots_.try_acquire_for(kTurnTimeout)) {
     status_ = UnavailableError("too many queries run; try again");
   }
+  engine_->waiting_.fetch_sub(1);
 }
 
 QueryTurn::~QueryTurn() {

@@ -2,10 +2,12 @@
 // QueryEngine: what all queries share: the database, their number and their memory.
 //
 // Thread: any, several at once.
-// Bounds: kMaxConcurrentQueries at a time, the others wait for a QueryTurn. The merged profiles of
+// Bounds: kMaxConcurrentQueries at a time, kMaxWaitingQueries wait for a QueryTurn. The merged
+// profiles of
 //         one query take at most half of its memory, so that its answer has the other half.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <semaphore>
 
@@ -17,6 +19,8 @@
 namespace flamefleet::store {
 
 constexpr ptrdiff_t kMaxConcurrentQueries = 2;
+// Each waits in a thread of the HTTP server, which has others for pushes and probes.
+constexpr int kMaxWaitingQueries = 8;
 constexpr size_t kDefaultQueryMemory = 256 << 20;
 constexpr size_t kMinQueryMemory = 1 << 20;
 
@@ -40,12 +44,13 @@ class QueryEngine {
   const Clock* const clock_;
   const size_t query_memory_;
   std::counting_semaphore<kMaxConcurrentQueries> slots_{kMaxConcurrentQueries};
+  std::atomic<int> waiting_ = 0;
 };
 
 // The right to run a query, while it lives.
 class QueryTurn {
  public:
-  // Waits for it, not forever.
+  // Waits for it, not forever, and not when enough wait.
   explicit QueryTurn(QueryEngine* engine);
   ~QueryTurn();
   QueryTurn(const QueryTurn&) = delete;

@@ -48,6 +48,12 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
                                      " values; choose another label or fewer series");
       return;
     }
+    if (timeline.lines.size() * steps > kMaxTimelineSums) {
+      error = ResourceExhaustedError("label '" + by_label + "' gives more than " +
+                                     std::to_string(kMaxTimelineSums) +
+                                     " points; choose a longer step or fewer series");
+      return;
+    }
     line.points.resize(steps);
     int64_t& point = line.points[static_cast<size_t>((time_ns - range.from_ns) / step_ns)];
     point = pprof::WrappingSum(point, total.value);

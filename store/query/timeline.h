@@ -20,6 +20,7 @@ namespace flamefleet::store {
 
 constexpr size_t kMaxTimelinePoints = 2000;   // per line
 constexpr size_t kMaxTimelineLines = 10'000;  // values of the label
+constexpr size_t kMaxTimelineSums = 1 << 20;  // points of all lines
 
 struct Timeline {
   struct Line {
@@ -34,7 +35,7 @@ struct Timeline {
 
 // The sums of the steps of `range`, one line per value of `by_label` (one line "" when empty).
 // kInvalidArgument: more than kMaxTimelinePoints steps; kFailedPrecondition: several sample types
-// match; kResourceExhausted: more than kMaxTimelineLines values.
+// match; kResourceExhausted: more than kMaxTimelineLines values, or kMaxTimelineSums points.
 Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
                                 const TimeRange& range, int64_t step_ns,
                                 const std::string& by_label);

@@ -212,6 +212,9 @@ TEST_F(HandlerTest, TimelineSumsByStepAndLabel) {
   EXPECT_EQ(together.at("type"), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
   EXPECT_EQ(Get(port(), "/timeline", {{"step", "1"}}).status, 400);
   EXPECT_EQ(Json(Get(port(), "/timeline", {{"query", "wall"}})).at("lineCount"), 0);
+  const nlohmann::json ever = Json(Get(
+      port(), "/timeline", {{"from", "0001-01-01T00:00:00Z"}, {"until", "9999-12-31T00:00:00Z"}}));
+  EXPECT_EQ(ever.at("lines")[0].at("total"), 240'000'000);
 }
 
 TEST_F(HandlerTest, TypesAreThoseThatWereStored) {

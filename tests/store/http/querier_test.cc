@@ -272,6 +272,8 @@ TEST_F(QuerierTest, BadRequestsAreRefusedWithACodeAndAReason) {
   expect("SelectSeries", good, 400, "invalid_argument", "step");
   expect("LabelValues", Range({}), 400, "invalid_argument", "name is required");
   expect("LabelNames", {{"matchers", {"{}"}}}, 400, "invalid_argument", "missing time range");
+  expect("LabelNames", Range({{"matchers", json(65, "{}")}}), 400, "invalid_argument",
+         "more than 64 matchers");
   expect("SelectHeatmap", good, 501, "unimplemented", "SelectHeatmap");
   EXPECT_EQ(Call(merge, "{", "application/json").status, 400);
   EXPECT_EQ(Call(merge, "\xff\xff", "application/proto").status, 400);

@@ -164,6 +164,8 @@ TEST(Ingest, WhatCannotBeReadIsRefusedWithAReason) {
   expect({.format = "pprof", .body = "garbage"}, "pprof");
   expect({.format = "pprof", .content_type = kMultipartType, .body = good}, "multipart");
   expect({.content_type = kMultipartType, .body = bad_config}, "sample_type_config");
+  const std::string large_config = Multipart(File("sdk_go_cpu.pb.gz"), std::string(1 << 20, '['));
+  expect({.content_type = kMultipartType, .body = large_config}, "sample_type_config is larger");
   expect({.content_type = kMultipartType, .body = previous}, "prev_profile");
   expect({.content_type = "multipart/form-data", .body = good}, "boundary");
   expect({.content_type = kMultipartType, .body = "--Y"}, "boundary");

@@ -166,5 +166,23 @@ TEST(Push, RequestsWithoutProfilesAndGarbageAreRefused) {
                 Refusal::kTooLarge, "larger than 10 bytes");
 }
 
+TEST(Push, PartsOfARequestAreBounded) {
+  std::string empty_series;
+  for (int i = 0; i < 300'000; ++i)
+    empty_series += std::string("\x0a\x00", 2);
+  ExpectRefused(Read(empty_series), Refusal::kTooLarge, "send several requests");
+  std::string labels = std::string("\x0a", 1);  // of one series
+  labels += "\xe0\xa7\x12";                     // 300'000 bytes
+  for (int i = 0; i < 150'000; ++i)
+    labels += std::string("\x0a\x00", 2);
+  EXPECT_EQ(Read(labels).refusal, Refusal::kMalformedRequest);
+  ExpectRefused(Read(labels + labels), Refusal::kTooLarge, "send several requests");
+  std::string json = "{\"series\":[{}";
+  for (int i = 0; i < 300'000; ++i)
+    json += ",{}";
+  ExpectRefused(ReadPush(json + "]}", PushEncoding::kJson, Limits(), kNow), Refusal::kTooLarge,
+                "send several requests");
+}
+
 }  // namespace
 }  // namespace flamefleet::store

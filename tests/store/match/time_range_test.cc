@@ -41,5 +41,12 @@ TEST(TimeRange, EndBeforeTheBeginningIsInvalid) {
   EXPECT_TRUE(ParseTimeRange("now", "now", kNow).ok());
 }
 
+TEST(TimeRange, TimesOutsideOfWhatCanBeCountedAreItsEnds) {
+  const TimeRange range = *ParseTimeRange("0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z", kNow);
+  EXPECT_EQ(range.from_ns, 0);
+  EXPECT_GT(range.until_ns, kNow);
+  EXPECT_EQ(ParseTimeRange("infinite-past", "now", kNow)->from_ns, 0);
+}
+
 }  // namespace
 }  // namespace flamefleet::store

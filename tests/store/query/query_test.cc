@@ -4,9 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
+#include "store/query/engine.h"
+#include "store/query/timeline.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/store/store_client.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/wait.h"
 
 namespace flamefleet::store {
 namespace {
@@ -68,6 +74,48 @@ TEST_F(QueryTest, QueryThatTakesTooLongIsAnError) {
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(ErrorMessage(status), HasSubstr("takes longer than 5 s"));
   EXPECT_TRUE(Merge(SlowClock(), {.max_duration_ns = 20 * kNanosPerSecond}).ok());
+}
+
+TEST_F(QueryTest, WhoWouldWaitTooLongIsToldAtOnce) {
+  QueryEngine engine(database_.get(), &clock_, kDefaultQueryMemory);
+  constexpr int kSurplus = 3;
+  std::atomic<int> refused = 0;
+  std::atomic<int> served = 0;
+  std::vector<std::jthread> threads;
+  {
+    const QueryTurn first(&engine);
+    const QueryTurn second(&engine);
+    ASSERT_TRUE(first.status().ok() && second.status().ok());
+    for (int i = 0; i < kMaxWaitingQueries + kSurplus; ++i) {
+      threads.emplace_back([&] {
+        const QueryTurn turn(&engine);
+        (turn.status().ok() ? served : refused).fetch_add(1);
+      });
+    }
+    EXPECT_TRUE(WaitUntil([&] { return refused >= kSurplus; }));
+    EXPECT_EQ(served, 0);
+  }
+  threads.clear();
+  EXPECT_GT(served, 0);
+}
+
+TEST_F(QueryTest, PointsOfAllLinesAreBounded) {
+  std::vector<NewProfile> profiles;
+  constexpr int64_t kRange = static_cast<int64_t>(kMaxTimelinePoints - 1) * kNanosPerSecond;
+  constexpr size_t kSeries = kMaxTimelineSums / kMaxTimelinePoints + 1;
+  const int64_t now = clock_.WallNanos();
+  for (size_t i = 0; i < kSeries; ++i) {
+    profiles.push_back({SeriesLabels("s" + std::to_string(i)), now, CpuProfileAt(now)});
+    profiles.back().totals = {
+        {.type = {"cpu", "nanoseconds", "cpu", "nanoseconds"}, .is_default = true, .value = 1}};
+  }
+  ASSERT_TRUE(database_->Append(profiles).ok());
+  const TimeRange range{now - kRange, now};
+  const Status status =
+      SelectTimeline(database_.get(), *ParseSelector(""), range, kNanosPerSecond, "service_name")
+          .status();
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(ErrorMessage(status), HasSubstr("longer step"));
 }
 
 }  // namespace
