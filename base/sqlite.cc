@@ -121,6 +121,14 @@ Status SqliteConnection::Execute(const char* sql) {
   return code == SQLITE_OK ? OkStatus() : SqliteError(db_.get(), code, sql);
 }
 
+Status SqliteConnection::TruncateWal() {
+  sqlite3_busy_timeout(db_.get(), 0);
+  const int code =
+      sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(db_.get(), kBusyTimeoutMillis);
+  return code == SQLITE_OK ? OkStatus() : SqliteError(db_.get(), code, "checkpoint");
+}
+
 Result<SqliteStatement> SqliteConnection::Prepare(const char* sql) {
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v2(db_.get(), sql, -1, &raw, nullptr);

@@ -58,6 +58,10 @@ class SqliteConnection {
   int64_t Changes() const;
   int64_t LastInsertId() const;
 
+  // Folds the WAL into the database and empties it, without waiting for anybody. kUnavailable:
+  // somebody reads what is in it.
+  Status TruncateWal();
+
  private:
   struct Close {
     void operator()(sqlite3* db) const;

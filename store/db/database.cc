@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/log.h"
@@ -19,8 +20,21 @@ constexpr size_t kMaxBatchBytes = 32 << 20;  // of one round of the writer
 constexpr int64_t kHousekeepingPeriodNanos = 10 * kNanosPerSecond;
 constexpr std::chrono::seconds kWriterWakeUp{1};
 constexpr int kMaxDeletions = 20;  // of a twentieth each, per housekeeping
+
 int64_t DayNumber(int64_t time_ns) {
   return time_ns / kNanosPerDay;
+}
+
+// The files of days that were set aside, the oldest day first, and their size.
+std::map<std::filesystem::path, int64_t> SetAsideFiles(const std::string& directory) {
+  std::map<std::filesystem::path, int64_t> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (entry.path().filename().string().find(Day::kSetAsideMark) == std::string::npos) continue;
+    const uintmax_t size = entry.file_size(error);
+    if (!error) files[entry.path()] = static_cast<int64_t>(size);
+  }
+  return files;
 }
 
 }  // namespace
@@ -304,6 +318,13 @@ void Database::HouseKeeping() {
   }
   int deletions = 0;
   while (MeasureDays() > options_.max_bytes) {
+    const auto damaged_files = SetAsideFiles(options_.directory);
+    std::error_code error;
+    if (!damaged_files.empty() && std::filesystem::remove(damaged_files.begin()->first, error)) {
+      Log(LogLevel::kWarn, "removed a damaged day that was set aside, for the room that it takes",
+          {{"path", damaged_files.begin()->first.string()}});
+      continue;
+    }
     const Days all = DaysIn({0, INT64_MAX});
     if (all.size() > 1) {
       RemoveDay(all.begin()->first, &counters_->removed_by_size);
@@ -311,6 +332,7 @@ void Database::HouseKeeping() {
     }
     if (all.empty() || ++deletions > kMaxDeletions) return;
     if (const Status deleted = all.begin()->second->DeleteOldest(); !deleted.ok()) {
+      if (deleted.code() == StatusCode::kUnavailable) return;  // a query reads; the next time
       Log(LogLevel::kError, "the oldest profiles could not be deleted", {{"error", deleted}});
       return;
     }
@@ -323,6 +345,8 @@ int64_t Database::MeasureDays() {
     const Result<int64_t> of_day = day->Bytes();
     if (of_day.ok()) bytes += *of_day;
   }
+  for (const auto& [path, size] : SetAsideFiles(options_.directory))
+    bytes += size;
   counters_->bytes.Set(static_cast<double>(bytes));
   return bytes;
 }

@@ -275,6 +275,8 @@ Result<int64_t> Day::Bytes() {
 }
 
 Status Day::DeleteOldest() {
+  // While somebody reads, a deletion would only make the WAL longer.
+  FF_RETURN_IF_ERROR(connection_->TruncateWal());
   FF_RETURN_IF_ERROR(connection_->Execute(R"(
     BEGIN;
     CREATE TEMP TABLE goes AS SELECT time_ns AS until_ns FROM profile ORDER BY time_ns
@@ -289,7 +291,7 @@ Status Day::DeleteOldest() {
     DROP TABLE goes;
     COMMIT;)"));
   // Without it the deletion itself, in the WAL, takes more room than it frees.
-  return connection_->Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  return connection_->TruncateWal();
 }
 
 void Day::Retire(const std::function<void(const std::string& path)>& action) {
@@ -311,7 +313,7 @@ void Day::RemoveFiles() {
 }
 
 std::string Day::SetAside(int64_t now_ns) {
-  const std::string suffix = ".corrupt-" + std::to_string(now_ns / 1'000'000'000);
+  const std::string suffix = kSetAsideMark + std::to_string(now_ns / 1'000'000'000);
   const std::string new_path = path_ + suffix;
   // sqlite3 finds the WAL of x at x-wal.
   Retire([&](const std::string& path) {

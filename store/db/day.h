@@ -82,6 +82,8 @@ class Day {
   static Result<std::shared_ptr<Day>> Open(const std::string& directory, int64_t number);
   // Not opened, nothing in it: for SetAside of a file that cannot be opened.
   static std::shared_ptr<Day> Closed(const std::string& directory, int64_t number);
+  // In the names of files that were set aside.
+  static constexpr char kSetAsideMark[] = ".corrupt-";
   // "2026-11-29.db" and back; -1 for any other name.
   static std::string FileName(int64_t number);
   static int64_t NumberOfFileName(const std::string& name);

@@ -16,7 +16,8 @@ namespace flamefleet::store {
 namespace {
 
 constexpr int64_t kMaxProfilesPerStep = 64;  // pushes wait as long as a step takes
-// Stacks and values of a pack that may still grow.
+// Stacks, values and bytes of heads of a pack that may still grow, and of what a step reads beside
+// the last profile: so the largest pack is far below kMaxPackBytes.
 constexpr size_t kMaxPackElements = 2 << 20;
 // More rows of symbols become one: each repeats the names that its stacks share with others.
 constexpr size_t kMaxSymbolRows = 8;
@@ -29,6 +30,8 @@ std::string TypesOf(const pprof::Profile& profile) {
 
 size_t ElementsOf(const Pack& pack) {
   size_t elements = 0;
+  for (const std::string& head : pack.heads)
+    elements += head.size();
   for (const PackedProfile& profile : pack.profiles)
     elements += profile.stacks.size() + profile.values.size();
   return elements;
@@ -75,8 +78,8 @@ class HourPacker {
     Day::PackOutcome outcome;
     FF_ASSIGN_OR_RETURN(outcome.more, ReadOriginals());
     FF_RETURN_IF_ERROR(LeaveUnpackable());
-    for (const auto& [types, group] : groups_) {
-      FF_RETURN_IF_ERROR(StoreGroup(types, group));
+    for (auto& [types, group] : groups_) {
+      FF_RETURN_IF_ERROR(StoreGroup(types, &group));
       outcome.profiles += group.profile_ids.size();
     }
     FF_RETURN_IF_ERROR(StoreSymbols(stacks_before));
@@ -100,7 +103,8 @@ class HourPacker {
   // True when more are left.
   Result<bool> ReadOriginals();
   Status LeaveUnpackable();
-  Status StoreGroup(const std::string& types, const Group& group);
+  // Takes the profiles of the group.
+  Status StoreGroup(const std::string& types, Group* group);
   // The newest pack of the hour that may take `elements` and `profiles` more; 0 when there is none.
   Result<int64_t> FindPack(const std::string& types, size_t profiles, size_t elements, Pack* pack);
   Status StorePack(int64_t id, const std::string& types, const Pack& pack,
@@ -138,10 +142,14 @@ Result<bool> HourPacker::ReadOriginals() {
                            "AND pack_id IS NULL ORDER BY time_ns"));
   BindHour(&rows);
   pprof::Profile profile;
+  size_t elements = 0;
   for (int64_t i = 0;; ++i) {
     FF_ASSIGN_OR_RETURN(const bool row, rows.Step());
     if (!row) return false;
-    if (i == kMaxProfilesPerStep || table_->Bytes() >= kMaxSymbolsBytes) return true;
+    if (i == kMaxProfilesPerStep || elements >= kMaxPackElements ||
+        table_->Bytes() >= kMaxSymbolsBytes) {
+      return true;
+    }
     const bool good = Digest(rows.Bytes(2)) == rows.Bytes(3) &&
                       pprof::Decode(rows.Bytes(2), pprof::DecodeLimits{}, &profile).ok();
     if (!good) {
@@ -151,7 +159,9 @@ Result<bool> HourPacker::ReadOriginals() {
     Group& group = groups_[TypesOf(profile)];
     group.pack.width = profile.sample_types.size();
     PackedProfile packed = PackProfile(profile, rows.Int(1), &*table_);
-    packed.head = FindOrAddHead(&group.pack, HeadOf(profile));
+    std::string head = HeadOf(profile);
+    elements += packed.stacks.size() + packed.values.size() + head.size();
+    packed.head = FindOrAddHead(&group.pack, std::move(head));
     group.pack.profiles.push_back(std::move(packed));
     group.profile_ids.push_back(rows.Int(0));
   }
@@ -168,19 +178,19 @@ Status HourPacker::LeaveUnpackable() {
   return OkStatus();
 }
 
-Status HourPacker::StoreGroup(const std::string& types, const Group& group) {
+Status HourPacker::StoreGroup(const std::string& types, Group* group) {
   Pack pack;
   FF_ASSIGN_OR_RETURN(const int64_t id,
-                      FindPack(types, group.pack.profiles.size(), ElementsOf(group.pack), &pack));
-  pack.width = group.pack.width;
-  for (const PackedProfile& profile : group.pack.profiles) {
-    PackedProfile& added = pack.profiles.emplace_back(profile);
-    added.head = FindOrAddHead(&pack, group.pack.heads[profile.head]);
+                      FindPack(types, group->pack.profiles.size(), ElementsOf(group->pack), &pack));
+  pack.width = group->pack.width;
+  for (PackedProfile& profile : group->pack.profiles) {
+    profile.head = FindOrAddHead(&pack, group->pack.heads[profile.head]);
+    pack.profiles.push_back(std::move(profile));
   }
   std::stable_sort(
       pack.profiles.begin(), pack.profiles.end(),
       [](const PackedProfile& a, const PackedProfile& b) { return a.time_ns < b.time_ns; });
-  return StorePack(id, types, pack, group.profile_ids);
+  return StorePack(id, types, pack, group->profile_ids);
 }
 
 Result<int64_t> HourPacker::FindPack(const std::string& types, size_t profiles, size_t elements,

@@ -4,13 +4,14 @@
 // A stack is its number in the symbols of the series (Day); what a profile is besides its samples
 // is its head, which nearly always is that of the profile before.
 //
-//   pack    = zstd( width heads profiles divisors stacks values )
-//   heads   = count { length pprof }                          a pprof without samples, see HeadOf
-//   profiles= count { time has_time duration head stacks }    time: difference to the one before
-//   divisors= { divisor }                                     per sample type: divides all its
-//   values stacks  = { number }                                      per profile ascending:
-//   differences values  = { value / divisor }                             per profile, sample type,
-//   stack
+// clang-format off
+//   pack     = zstd( width heads profiles divisors stacks values )
+//   heads    = count { length pprof }                        a pprof without samples, see HeadOf
+//   profiles = count { time has_time duration head stacks }  time: difference to the one before
+//   divisors = { divisor }                                   per sample type; divides all its values
+//   stacks   = { number }                                    per profile, ascending; differences
+//   values   = { value / divisor }                           per profile, sample type and stack
+// clang-format on
 //
 // All numbers are varints, zigzag where they can be negative.
 //

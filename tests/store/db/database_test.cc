@@ -23,7 +23,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int64_t kHour = 3600 * kNanosPerSecond;
-constexpr int64_t kNow = (20'000 * 24 + 12) * kHour;  // noon of 2024-10-04
+constexpr int64_t kNow = (20'000 * 24 + 12) * kHour;     // noon of 2024-10-04
+constexpr int64_t kHousekeeping = 11 * kNanosPerSecond;  // it is due after that
 
 class DatabaseTest : public ::testing::Test {
  protected:
@@ -190,12 +191,53 @@ TEST_F(DatabaseTest, OneDayThatIsTooLargeLosesItsOldestProfiles) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(Append("a", kNow + i, std::string(64 << 10, static_cast<char>('!' + i % 90))).ok());
   }
-  clock_.Advance(kHour / 60);
-  EXPECT_TRUE(WaitUntil([&] { return Select("", kNow, kNow).empty(); }));
+  // What is read at that moment keeps the oldest until the next time.
   EXPECT_TRUE(WaitUntil([&] {
+    clock_.Advance(kHousekeeping);
+    return Select("", kNow, kNow).empty();
+  }));
+  EXPECT_TRUE(WaitUntil([&] {
+    clock_.Advance(kHousekeeping);
     return Metric("flamefleet_store_disk_bytes") <= static_cast<double>(options_.max_bytes);
   }));
   EXPECT_THAT(Select("", kNow + 99, kNow + 99), SizeIs(1));
+}
+
+TEST_F(DatabaseTest, NothingIsDeletedForTheRoomThatAReaderTakes) {
+  options_.max_bytes = 4 << 20;
+  Open();
+  const auto append = [&](int i) {
+    return Append("a", kNow + i, std::string(64 << 10, static_cast<char>('!' + i % 90)));
+  };
+  ASSERT_TRUE(append(0).ok());
+  int profiles = 1;
+  const Status status = database_->Select(Selector{}, {0, INT64_MAX}, [&](const SelectedPart&) {
+    for (; profiles < 100; ++profiles)
+      EXPECT_TRUE(append(profiles).ok());
+    clock_.Advance(kHour / 60);
+    EXPECT_TRUE(WaitUntil([&] {
+      return Metric("flamefleet_store_disk_bytes") > static_cast<double>(options_.max_bytes);
+    }));
+    EXPECT_TRUE(append(profiles++).ok());  // after the housekeeping
+    return OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(Select("", kNow, kNow), SizeIs(1));
+  EXPECT_TRUE(WaitUntil([&] {
+    clock_.Advance(kHousekeeping);
+    return Metric("flamefleet_store_disk_bytes") <= static_cast<double>(options_.max_bytes);
+  }));
+}
+
+TEST_F(DatabaseTest, DamagedFilesGoFirstWhenTheRoomIsShort) {
+  options_.max_bytes = 4 << 20;
+  Open();
+  ASSERT_TRUE(Append("a", kNow, "today").ok());
+  std::ofstream(PathOfDay(kNow - 24 * kHour) + ".corrupt-1", std::ios::binary)
+      << std::string(5 << 20, 'x');
+  clock_.Advance(kHour / 60);
+  EXPECT_TRUE(WaitUntil([&] { return Files("corrupt").empty(); }));
+  EXPECT_THAT(Select(""), ElementsAre("today"));
 }
 
 TEST_F(DatabaseTest, SelectionGoesOnWhileItsDayIsRemoved) {

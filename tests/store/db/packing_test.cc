@@ -12,6 +12,7 @@
 #include "base/sqlite.h"
 #include "store/db/check.h"
 #include "store/db/database.h"
+#include "store/db/pack.h"
 #include "tests/base/pprof/test_profiles.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/store/store_client.h"
@@ -151,9 +152,11 @@ class PackingTest : public ::testing::Test {
   // The writer looks for what there is to pack when time has passed.
   void WaitUntilPacked(double profiles) {
     clock_.Advance(kNanosPerHour);
-    EXPECT_TRUE(WaitUntil([&] {
+    const auto packed = [&] {
       return Metric("flamefleet_store_profiles_packed_total") == profiles;
-    })) << Metric("flamefleet_store_profiles_packed_total");
+    };
+    EXPECT_TRUE(WaitUntil(packed, std::chrono::minutes(2)))
+        << Metric("flamefleet_store_profiles_packed_total");
   }
 
   pprof::Profile Merge(const std::string& service, const TimeRange& range,
@@ -302,6 +305,24 @@ TEST_F(PackingTest, OtherSampleTypesGoToAnotherPack) {
       });
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(profiles, 50U);
+}
+
+TEST_F(PackingTest, ProfilesThatAreTooLargeForOnePackGoToSeveral) {
+  constexpr int kProfiles = 10;
+  static_assert(kProfiles * (size_t{15} << 20) > kMaxPackBytes);
+  for (int i = 0; i < kProfiles; ++i) {
+    pprof::Profile p = pprof::DecodeOrDie(pprof::ReadProfileFile("hand_cpu1.pb.gz"));
+    p.comments = {p.strings.Intern(std::string(15 << 20, static_cast<char>('a' + i)))};
+    p.time_ns = kNow + i;
+    std::string bytes;
+    pprof::Encode(p, &bytes);
+    Append("shop", kNow + i, bytes);
+  }
+  clock_.Advance(kNanosPerHour);  // so that the hour is over
+  WaitUntilPacked(kProfiles);
+  size_t profiles = 0;
+  Merge("shop", {0, INT64_MAX}, &profiles);
+  EXPECT_EQ(profiles, kProfiles);
 }
 
 TEST_F(PackingTest, CheckNamesWhatIsDamaged) {
