@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "operator/api/json_reader.h"
+#include "operator/api/namespace.h"
 
 namespace flamefleet::render {
 namespace {
@@ -61,6 +62,7 @@ class Decoder {
     const std::string version = TextOf(manifest.object, "apiVersion");
     const std::string group = version.substr(0, version.find('/'));
     if (group == api::kGroup) return TakeOwn(manifest, kind, version);
+    if (kind == "Namespace" && version == "v1") return TakeNamespace(manifest);
     const auto pod_kind = std::ranges::find(PodKinds(), kind, &PodKind::name);
     if (pod_kind == PodKinds().end()) return;
     // A kind of that name of somebody else's group is not ours to judge.
@@ -104,6 +106,17 @@ class Decoder {
       return;
     }
     into.push_back(*std::move(decoded));
+  }
+
+  void TakeNamespace(const Manifest& manifest) {
+    if (IsKnown(manifest)) return;
+    const Result<api::Namespace> decoded = api::DecodeNamespace(manifest.object);
+    if (!decoded.ok()) {
+      findings_.push_back(
+          FindingOf(manifest.source, ObjectText(manifest.object), decoded.status()));
+      return;
+    }
+    fleet_.namespaces[decoded->meta.name] = decoded->labels;
   }
 
   void TakePod(const Manifest& manifest, const PodKind& kind) {

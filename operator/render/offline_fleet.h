@@ -5,6 +5,7 @@
 // Thread: any; pure. What cannot be decoded becomes a Finding and is left out.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct OfflineFleet {
   std::vector<api::ProfilingBackend> backends;
   std::vector<api::ProfilingTarget> targets;
   std::vector<OfflinePod> pods;
+  std::map<std::string, api::StringMap> namespaces;  // labels of those that have a manifest
 };
 
 // `findings` gets what is wrong.

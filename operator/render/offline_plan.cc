@@ -27,6 +27,16 @@ bool MayMeet(const api::StringMap& a, const api::StringMap& b) {
   });
 }
 
+// What the API server gives every namespace.
+constexpr const char* kNamespaceNameLabel = "kubernetes.io/metadata.name";
+
+// Nothing but the name of a namespace decides.
+bool SelectsByName(const api::LabelSelector& selector) {
+  const auto is_name = [](const std::string& key) { return key == kNamespaceNameLabel; };
+  return std::ranges::all_of(selector.match_labels, is_name, &api::StringMap::value_type::first) &&
+         std::ranges::all_of(selector.match_expressions, is_name, &api::LabelRequirement::key);
+}
+
 std::optional<plan::Problem> WhyNothing(const PlannedPod& planned) {
   const plan::PodPlan& plan = planned.plan;
   if (!plan::IsLive(planned.pod->pod))
@@ -82,22 +92,49 @@ class Planner {
   }
 
   PlannedPod PlanFor(const OfflinePod& pod, const std::vector<const api::ProfilingTarget*>& targets,
-                     const api::AgentPoolSpec& pool, std::vector<std::string> pools) const {
-    PlannedPod planned{.pod = &pod, .pools = std::move(pools)};
-    // Labels of namespaces are known only in the cluster, so their pods are taken as selected.
-    planned.plan = plan::PlanPod({pod.pod, targets, pool.opt_in.families, backends_,
-                                  pool.scope == api::PoolScope::kAllPods});
-    planned.nothing = WhyNothing(planned);
-    if (planned.nothing) planned.plan.collections.clear();
-    for (plan::Collection& collection : planned.plan.collections)
-      DropUnknownLabels(pod, collection.labels);
+                     const api::AgentPoolSpec& pool, const std::vector<std::string>& pools) const {
+    const auto plan_when = [&](bool may_opt_in) {
+      PlannedPod planned{.pod = &pod, .pools = pools};
+      planned.plan = plan::PlanPod(
+          {pod.pod, targets, may_opt_in ? pool.opt_in.families : api::AnnotationFamilies(),
+           backends_, may_opt_in && pool.scope == api::PoolScope::kAllPods});
+      planned.nothing = WhyNothing(planned);
+      if (planned.nothing) planned.plan.collections.clear();
+      for (plan::Collection& collection : planned.plan.collections)
+        DropUnknownLabels(pod, collection.labels);
+      return planned;
+    };
+    const std::string& ns = pod.pod.meta.ns;
+    if (const auto selected = IsSelected(pool.opt_in.namespaces, ns)) return plan_when(*selected);
+    PlannedPod planned = plan_when(true);
+    if (!IsToldAlike(planned, plan_when(false))) {
+      planned.assumption = "namespace " + ns +
+                           " has labels that optIn.namespaceSelector selects; a manifest of the "
+                           "Namespace would say so";
+    }
     return planned;
+  }
+
+  static bool IsToldAlike(const PlannedPod& a, const PlannedPod& b) {
+    return a.plan.collections == b.plan.collections && a.plan.refusals == b.plan.refusals &&
+           a.plan.warnings == b.plan.warnings && a.nothing == b.nothing;
+  }
+
+  // Whether pods of this namespace may opt in; nullopt: its labels are not known.
+  std::optional<bool> IsSelected(const api::LabelSelector& selector, const std::string& ns) const {
+    const auto found = fleet_.namespaces.find(ns);
+    if (found == fleet_.namespaces.end() && !SelectsByName(selector)) return std::nullopt;
+    api::StringMap labels;
+    if (found != fleet_.namespaces.end()) labels = found->second;
+    labels[kNamespaceNameLabel] = ns;
+    return selector.Matches(labels);
   }
 
   // Pools that plan a pod alike are told of together.
   static void AddPlan(PlannedPod planned, std::vector<PlannedPod>& plans) {
     const auto same = std::ranges::find_if(plans, [&](const PlannedPod& other) {
-      return other.plan == planned.plan && other.nothing == planned.nothing;
+      return other.plan == planned.plan && other.nothing == planned.nothing &&
+             other.assumption == planned.assumption;
     });
     if (same == plans.end()) return plans.push_back(std::move(planned));
     same->pools.push_back(planned.pools.front());

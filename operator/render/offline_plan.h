@@ -22,6 +22,7 @@ struct PlannedPod {
       pools;  // that may run the agent of its node; which one is not known here
   plan::PodPlan plan;
   std::optional<plan::Problem> nothing;  // why nothing at all is collected
+  std::string assumption;                // on which the plan depends; empty: none
 };
 
 struct OfflinePlan {

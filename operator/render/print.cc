@@ -71,14 +71,14 @@ std::string PodText(const PlannedPod& planned) {
             AskersText(refusal.askers) + "]\n";
   }
   if (planned.nothing) text += "    not profiled: " + ProblemText(*planned.nothing) + "\n";
+  if (!planned.assumption.empty()) text += "    assumed: " + planned.assumption + "\n";
   for (const plan::Problem& warning : planned.plan.warnings)
     text += "    warning: " + ProblemText(warning) + "\n";
   return text;
 }
 
 json AskersJson(const plan::Askers& askers) {
-  return {
-      {"targets", askers.targets}, {"annotations", askers.annotations}, {"pool", askers.pool}};
+  return {{"targets", askers.targets}, {"annotations", askers.annotations}, {"pool", askers.pool}};
 }
 
 json CollectionJson(const plan::Collection& collection) {
@@ -131,6 +131,7 @@ json PodJson(const PlannedPod& planned) {
   }
   for (const plan::Problem& warning : planned.plan.warnings)
     out["warnings"].push_back(ProblemJson(warning));
+  if (!planned.assumption.empty()) out["assumed"] = planned.assumption;
   if (planned.nothing) out.update(ProblemJson(*planned.nothing));
   return out;
 }

@@ -248,6 +248,65 @@ TEST_F(RenderTest, PoolsThatAgreeAreToldOfTogether) {
   EXPECT_THAT(out_, HasSubstr("on nodes of AgentPool default, gpu"));
 }
 
+class RenderNamespaces : public RenderTest {
+ protected:
+  // A pod of namespace shop that opts in, where only some namespaces may.
+  json Pod(const std::string& selector, const std::string& manifests = "") {
+    Write("cluster.yaml",
+          "apiVersion: flamefleet.dev/v1alpha1\nkind: AgentPool\nmetadata: {name: default}\n"
+          "spec: {optIn: {namespaceSelector: " +
+              selector +
+              "}}\n---\napiVersion: flamefleet.dev/v1alpha1\nkind: ProfilingBackend\nmetadata: "
+              "{name: main}\nspec: {default: true, type: Pyroscope, endpoint: \"http://p\"}\n" +
+              manifests);
+    Write("apps.yaml", Deployment("pay", R"({pyroscope.io/scrape: "true"})"));
+    const json plan = RunJson();
+    EXPECT_EQ(plan["invalid"], json::array());
+    return plan["pods"][0];
+  }
+};
+
+constexpr const char* kShop = R"(---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {team: red}}
+)";
+
+TEST_F(RenderNamespaces, TheLabelsOfAManifestDecide) {
+  const json selected = Pod("{matchLabels: {team: red}}", kShop);
+  EXPECT_EQ(selected["collected"].size(), 1U);
+  const json other = Pod("{matchLabels: {team: blue}}", kShop);
+  EXPECT_EQ(other["collected"].size(), 0U);
+  EXPECT_EQ(other["reason"], "AnnotationsNotEnabled");
+  EXPECT_FALSE(selected.contains("assumed") || other.contains("assumed"));
+}
+
+TEST_F(RenderNamespaces, WithoutAManifestThePlanSaysWhatItAssumes) {
+  const json pod = Pod("{matchLabels: {team: red}}");
+  EXPECT_EQ(pod["collected"].size(), 1U);
+  EXPECT_THAT(pod["assumed"], HasSubstr("namespace shop has labels that optIn.namespaceSelector"));
+  Run();
+  EXPECT_THAT(out_, HasSubstr("    assumed: namespace shop"));
+}
+
+TEST_F(RenderNamespaces, ByItsNameANamespaceIsKnownWithoutAManifest) {
+  const json selected = Pod("{matchLabels: {kubernetes.io/metadata.name: shop}}");
+  EXPECT_EQ(selected["collected"].size(), 1U);
+  const json other = Pod(
+      "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [shop]}]}");
+  EXPECT_EQ(other["collected"].size(), 0U);
+  EXPECT_FALSE(selected.contains("assumed") || other.contains("assumed"));
+}
+
+TEST_F(RenderNamespaces, NothingIsAssumedWhereItDoesNotMatter) {
+  EXPECT_FALSE(Pod("{}").contains("assumed"));
+  Write("target.yaml",
+        "apiVersion: flamefleet.dev/v1alpha1\nkind: ProfilingTarget\n"
+        "metadata: {name: t, namespace: shop}\n"
+        "spec: {selector: {}, paused: true, profiles: [{type: cpu}]}\n");
+  EXPECT_FALSE(Pod("{matchLabels: {team: red}}").contains("assumed"));
+}
+
 TEST_F(RenderTest, DefaultsAreThoseOfTheDefinitions) {
   Write("cluster.yaml", kCluster);
   const std::string objects = RunJson()["objects"].dump();
