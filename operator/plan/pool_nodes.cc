@@ -2,6 +2,7 @@
 #include "operator/plan/pool_nodes.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -92,6 +93,7 @@ class Tallier {
     }
     if (report->sampling) ++tally_.profiling;
     for (const NodeProblem& problem : report->problems) {
+      if (report->sampling) AddLimit(node.name, problem);
       AddProblem({node.name, problem.reason, Bounded(problem.message)}, !report->sampling);
     }
     if (!report->sampling && report->problems.empty()) {
@@ -99,6 +101,13 @@ class Tallier {
           {node.name, std::string(reasons::kSamplingUnavailable), "the agent does not sample"},
           /*stalled=*/true);
     }
+  }
+
+  void AddLimit(const std::string& node, const NodeProblem& problem) {
+    if (limited_.empty()) tally_.limited_reason = problem.reason;
+    if (tally_.limited_reason != problem.reason)
+      tally_.limited_reason = condition_reasons::kSeveralReasons;
+    limited_[problem.message].push_back(node);
   }
 
   void AddProblem(api::ProblemNode problem, bool stalled) {
@@ -112,22 +121,38 @@ class Tallier {
     tally_.problems.push_back(std::move(problem));
   }
 
-  std::string Sentence(const std::vector<std::string>& conflicts) const {
-    std::string text = Count(static_cast<int64_t>(conflicts.size()), "node") +
-                       (conflicts.size() == 1 ? " belongs" : " belong") +
-                       " to an older AgentPool: ";
-    for (size_t i = 0; i < std::min(conflicts.size(), kMaxNamesInMessage); ++i)
-      text += (i == 0 ? "" : ", ") + conflicts[i];
-    if (conflicts.size() > kMaxNamesInMessage) {
-      text += " and " + std::to_string(conflicts.size() - kMaxNamesInMessage) + " more";
-    }
-    return text +
+  static std::string Names(const std::vector<std::string>& nodes) {
+    std::string text;
+    for (size_t i = 0; i < std::min(nodes.size(), kMaxNamesInMessage); ++i)
+      text += (i == 0 ? "" : ", ") + nodes[i];
+    if (nodes.size() > kMaxNamesInMessage)
+      text += " and " + std::to_string(nodes.size() - kMaxNamesInMessage) + " more";
+    return text;
+  }
+
+  static std::string Sentence(const std::vector<std::string>& conflicts) {
+    return Count(static_cast<int64_t>(conflicts.size()), "node") +
+           (conflicts.size() == 1 ? " belongs" : " belong") +
+           " to an older AgentPool: " + Names(conflicts) +
            "; their agents of this pool stay idle until spec.nodeSelector or spec.affinity "
            "of one pool leaves them out";
   }
 
+  // What is said of the most nodes comes first.
+  std::string Limits() const {
+    std::vector<std::pair<std::string, std::vector<std::string>>> limits(limited_.begin(),
+                                                                         limited_.end());
+    std::ranges::stable_sort(limits, std::greater(),
+                             [](const auto& limit) { return limit.second.size(); });
+    std::string text;
+    for (const auto& [message, nodes] : limits)
+      text += (text.empty() ? "" : "; ") + ("on " + Names(nodes)) + ": " + message;
+    return Bounded(std::move(text));
+  }
+
   NodeTally Finish() {
     tally_.degraded = static_cast<int64_t>(degraded_.size());
+    tally_.limited = Limits();
     std::ranges::stable_sort(tally_.problems, {}, &api::ProblemNode::name);
     if (tally_.problems.size() > kMaxProblemNodes) tally_.problems.resize(kMaxProblemNodes);
     return std::move(tally_);
@@ -137,6 +162,7 @@ class Tallier {
   const int64_t now_ns_;
   std::map<std::string, const api::AgentPod*> pods_;  // with a reason, by node
   std::set<std::string> degraded_;
+  std::map<std::string, std::vector<std::string>> limited_;  // nodes by what is said of them
   NodeTally tally_;
 };
 

@@ -19,6 +19,8 @@ struct NodeTally {
   int64_t degraded = 0;                    // nodes with a problem
   bool unknown = false;                    // an agent has not been heard yet
   std::vector<api::ProblemNode> problems;  // by name, at most kMaxProblemNodes
+  std::string limited;                     // what agents that sample cannot do, in words
+  std::string limited_reason;              // of all that is in `limited`
   // The first problem that does not end by itself; else the first one; empty: none.
   api::ProblemNode worst;
   bool stalled = false;  // it is of the former kind

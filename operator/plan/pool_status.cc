@@ -23,8 +23,8 @@ Judgement Stalled(std::string_view reason, std::string message) {
   return {{kFalse, reason, std::move(message)}, true};
 }
 
-// The DaemonSet's controller cannot create the pods that are missing; not when it could since, since
-// an event outlives its cause.
+// The DaemonSet's controller cannot create the pods that are missing; not when it could since,
+// since an event outlives its cause.
 bool PodsAreRefused(const PoolView& view) {
   if (view.refused_pods == nullptr || view.daemon_set->created >= view.daemon_set->desired)
     return false;
@@ -112,6 +112,7 @@ std::vector<api::Condition> Conditions(const api::AgentPool& pool, const PoolVie
     progress.status = kTrue;
     add(judgement.stalled ? "Stalled" : "Reconciling", std::move(progress));
   }
+  if (!nodes.limited.empty()) add("Degraded", {kTrue, nodes.limited_reason, nodes.limited});
   if (nodes.conflicts > 0) add("Conflict", {kTrue, condition_reasons::kConflict, nodes.conflict});
   return conditions;
 }

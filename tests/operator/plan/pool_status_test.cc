@@ -90,6 +90,37 @@ TEST_F(PoolStatusTest, NamesTheNodeThatDoesNotSample) {
   EXPECT_EQ(Ready().message, "1 of 2 agents sample; node n2: CAP_BPF is missing");
 }
 
+TEST_F(PoolStatusTest, WhatAgentsThatSampleCannotDoIsAConditionWithTheirNodes) {
+  reports_[0].problems = {{"ProfilesIncomplete", "CAP_SYSLOG is missing"}};
+  reports_[1].problems = {{"ProfilesIncomplete", "CAP_SYS_PTRACE is missing"},
+                          {"ProfilesIncomplete", "CAP_SYSLOG is missing"}};
+  const api::AgentPoolStatus status = Status();
+  EXPECT_EQ(status.nodes, (api::AgentPoolStatus::Nodes{2, 2, 2, 2}));
+  EXPECT_EQ(Ready().status, "True");
+  EXPECT_EQ(Progress(), "Current");
+  EXPECT_EQ(Find("Degraded").status, "True");
+  EXPECT_EQ(Find("Degraded").reason, reasons::kProfilesIncomplete);
+  EXPECT_EQ(Find("Degraded").message,
+            "on n1, n2: CAP_SYSLOG is missing; on n2: CAP_SYS_PTRACE is missing");
+  reports_[0].problems[0].reason = "SamplingSlowed";
+  EXPECT_EQ(Find("Degraded").reason, "SeveralReasons");
+  // An agent that does not sample at all is another matter.
+  reports_[0].sampling = reports_[1].sampling = false;
+  EXPECT_EQ(Find("Degraded").status, "");
+}
+
+TEST_F(PoolStatusTest, TheNodesOfOneLimitAreABoundedList) {
+  PoolView view{.daemon_set = &daemon_set_};
+  reports_[0].problems = {{"ProfilesIncomplete", "CAP_SYSLOG is missing"}};
+  for (int i = 100; i < 200; ++i)
+    view.nodes.push_back({"n" + std::to_string(i), &reports_[0], true});
+  for (const api::Condition& condition : PoolStatus(pool_, view, {kNow, true}).conditions) {
+    if (condition.type != "Degraded") continue;
+    EXPECT_THAT(condition.message, HasSubstr("on n100, n101"));
+    EXPECT_THAT(condition.message, HasSubstr("n109 and 90 more: CAP_SYSLOG is missing"));
+  }
+}
+
 TEST_F(PoolStatusTest, NamesTheNodeWhoseAgentIsNotConnected) {
   reports_[0] = {.connected = false,
                  .disconnected_since_ns = kNow - kAgentGraceNs,
