@@ -109,10 +109,14 @@ void AgentHub::Sweep() {
     grpc::Status status;
   };
   std::vector<Late> late;
+  std::vector<StreamPtr> due;  // whose node may use less now
   {
     const MutexLock lock(&mutex_);
     ForgetOldNodes();
     const int64_t now_ns = clock_.MonotonicNanos();
+    for (const auto& [name, node] : nodes_) {
+      if (node.backends.IsDue(now_ns)) std::ranges::copy(StreamsOf(name), std::back_inserter(due));
+    }
     const int64_t wall_ns = clock_.WallNanos();
     for (const auto& [raw, stream] : streams_) {
       if (raw->ended) continue;
@@ -126,6 +130,8 @@ void AgentHub::Sweep() {
       }
     }
   }
+  for (const StreamPtr& stream : due)
+    Pump(*stream);
   for (const Late& entry : late)
     Refuse(*entry.stream, entry.refusal, entry.status);
 }
@@ -142,6 +148,7 @@ void AgentHub::SetConfig(const std::string& pool, plan::AgentConfig config) {
     ConfigPtr& current = configs_[pool];
     if (current != nullptr && *current == config) return;
     current = std::make_shared<const plan::AgentConfig>(std::move(config));
+    node_configs_ = {};  // former secrets are nobody's business
     for (const auto& [raw, stream] : streams_) {
       if (raw->pool == pool) streams.push_back(stream);
     }
@@ -262,6 +269,7 @@ grpc::Status AgentHub::OnAck(AgentStream& stream, const pb::Ack& ack) {
 
 grpc::Status AgentHub::OnReport(AgentStream& stream, const pb::Report& report) {
   std::string name;
+  std::vector<StreamPtr> streams;
   {
     const MutexLock lock(&mutex_);
     if (stream.node.empty()) return Broken("the first message must be Hello");
@@ -270,7 +278,10 @@ grpc::Status AgentHub::OnReport(AgentStream& stream, const pb::Report& report) {
       return grpc::Status::OK;  // another one speaks for it
     name = stream.node;
     ChangeReport(node->second, [&](plan::NodeReport& to) { FromProto(report, to); });
+    streams = StreamsOf(name);
   }
+  for (const StreamPtr& any : streams)
+    Pump(*any);  // it may say that profiles wait for a backend
   on_change_(name);
   return grpc::Status::OK;
 }
@@ -326,7 +337,7 @@ void AgentHub::Pump(AgentStream& stream) {
     const auto node = nodes_.find(stream.node);
     const bool speaks = node != nodes_.end() && node->second.stream == &stream;
     const auto assignment = speaks ? assignments_.find(stream.node) : assignments_.end();
-    if (!stream.outbox.Next(config->second,
+    if (!stream.outbox.Next(ConfigOf(stream.node, config->second),
                             assignment == assignments_.end() ? nothing_ : assignment->second,
                             stream.out)) {
       return;
@@ -335,6 +346,16 @@ void AgentHub::Pump(AgentStream& stream) {
   }
   (stream.out.has_snapshot() ? snapshots_ : deltas_).Increment();
   stream.StartWrite(&stream.out);
+}
+
+ConfigPtr AgentHub::ConfigOf(const std::string& name, const ConfigPtr& all) {
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end()) return node_configs_.For(all, {});
+  const auto assignment = assignments_.find(name);
+  BackendUse& use = node->second.backends;
+  use.Refresh(assignment == assignments_.end() ? *nothing_ : *assignment->second,
+              *node->second.report, clock_.MonotonicNanos());
+  return node_configs_.For(all, use.Names());
 }
 
 void AgentHub::End(AgentStream& stream, const grpc::Status& status) {
@@ -458,7 +479,8 @@ void AgentHub::ForgetOldNodes() {
   const int64_t now_ns = clock_.WallNanos();
   std::erase_if(nodes_, [&](const auto& entry) {
     const plan::NodeReport& report = *entry.second.report;
-    return !report.connected && entry.second.idle.empty() && now_ns - report.disconnected_since_ns >= kForgetAfterNs;
+    return !report.connected && entry.second.idle.empty() &&
+           now_ns - report.disconnected_since_ns >= kForgetAfterNs;
   });
 }
 

@@ -20,6 +20,7 @@
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "operator/control/agent_stream.h"
+#include "operator/control/node_configs.h"
 #include "operator/plan/fleet.h"
 
 namespace flamefleet::control {
@@ -61,6 +62,7 @@ class AgentHub final : public AgentStream::Owner {
     std::shared_ptr<const plan::NodeReport> report;  // never null
     AgentStream* stream = nullptr;                   // that speaks for the node; nullptr: none
     std::vector<AgentStream*> idle;                  // of other pools, at most kMaxIdleStreams
+    BackendUse backends;                             // of its work and its report
   };
 
   void OnMessage(AgentStream& stream, const pb::AgentMessage& message) override;
@@ -87,6 +89,8 @@ class AgentHub final : public AgentStream::Owner {
   // All of a node, the idle ones too.
   std::vector<StreamPtr> StreamsOf(const std::string& node) FF_REQUIRES(mutex_);
   void ForgetOldNodes() FF_REQUIRES(mutex_);
+  // What agents on this node are told of `all` now.
+  ConfigPtr ConfigOf(const std::string& node, const ConfigPtr& all) FF_REQUIRES(mutex_);
 
   const Clock& clock_;
   const ChangeHandler on_change_;
@@ -104,6 +108,7 @@ class AgentHub final : public AgentStream::Owner {
   std::map<std::string, Node> nodes_ FF_GUARDED_BY(mutex_);
   size_t connected_nodes_ FF_GUARDED_BY(mutex_) = 0;
   std::map<std::string, ConfigPtr> configs_ FF_GUARDED_BY(mutex_);  // by pool
+  NodeConfigs node_configs_ FF_GUARDED_BY(mutex_);
   std::map<std::string, std::string> owners_ FF_GUARDED_BY(mutex_);  // node -> pool
   std::map<std::string, AssignmentPtr> assignments_
       FF_GUARDED_BY(mutex_);  // by node; none is empty
