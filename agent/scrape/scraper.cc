@@ -30,6 +30,10 @@ std::map<std::string_view, CounterMetric> FailureCounters(Metrics* metrics) {
   return counters;
 }
 
+bool IsCpu(const ScrapeJob& job) {
+  return job.key.type == ProfileType::kCpu;
+}
+
 }  // namespace
 
 Scraper::Scraper(const Clock& clock, Metrics* metrics, ScrapeObserver* observer, Sink sink)
@@ -37,21 +41,31 @@ Scraper::Scraper(const Clock& clock, Metrics* metrics, ScrapeObserver* observer,
       observer_(observer),
       sink_(std::move(sink)),
       succeeded_(metrics->Counter(kScrapesName, kScrapesHelp, {{"result", "ok"}})),
+      missed_(metrics->Counter("flamefleet_agent_scrape_turns_missed_total",
+                               "Turns of scrape jobs that passed before one could begin.")),
       failed_(FailureCounters(metrics)),
-      jobs_gauge_(metrics->Gauge("flamefleet_agent_scrape_jobs", "Scrape jobs in force.")) {
-  for (size_t i = 0; i < kMaxScrapes; ++i) {
-    threads_.push_back(
-        StartThread("ff-scrape-" + std::to_string(i),
-                    [this](const std::stop_token& stop) { ScrapeUntilStopped(stop); }));
+      jobs_gauge_(metrics->Gauge("flamefleet_agent_scrape_jobs", "Scrape jobs in force.")) {}
+
+Scraper::~Scraper() {
+  for (Lane* const lane : {&lane_, &cpu_lane_}) {
+    for (std::jthread& thread : lane->threads)
+      thread.request_stop();
   }
 }
 
-Scraper::~Scraper() {
-  for (std::jthread& thread : threads_)
-    thread.request_stop();
+void Scraper::StartThreads(Lane* lane, size_t jobs, size_t max) {
+  while (lane->threads.size() < std::min(jobs, max)) {
+    const std::string number = std::to_string(lane->threads.size());
+    lane->threads.push_back(
+        StartThread((lane->is_cpu ? "ff-cpu-" : "ff-scrape-") + number,
+                    [this, lane](const std::stop_token& stop) { ScrapeUntilStopped(lane, stop); }));
+  }
 }
 
 void Scraper::SetJobs(const std::vector<ScrapeJob>& jobs) {
+  const auto cpu_jobs = static_cast<size_t>(std::ranges::count_if(jobs, IsCpu));
+  StartThreads(&lane_, jobs.size() - cpu_jobs, kMaxScrapes);
+  StartThreads(&cpu_lane_, cpu_jobs, kMaxCpuScrapes);
   const MutexLock lock(&mutex_);
   std::map<CollectionKey, Entry> next;
   for (const ScrapeJob& job : jobs) {
@@ -71,12 +85,13 @@ void Scraper::SetJobs(const std::vector<ScrapeJob>& jobs) {
   changed_.SignalAll();
 }
 
-void Scraper::ScrapeUntilStopped(const std::stop_token& stop) {
-  while (std::optional<Turn> turn = AwaitTurn(stop))
+void Scraper::ScrapeUntilStopped(Lane* lane, const std::stop_token& stop) {
+  while (std::optional<Turn> turn = AwaitTurn(lane, stop))
     Scrape(*std::move(turn), stop);
 }
 
-std::optional<Scraper::Turn> Scraper::AwaitTurn(const std::stop_token& stop) {
+std::optional<Scraper::Turn> Scraper::AwaitTurn(Lane* lane, const std::stop_token& stop) {
+  const MutexLock turn_lock(&lane->turn_mutex);
   const std::stop_callback wake(stop, [this] {
     const MutexLock lock(&mutex_);
     changed_.SignalAll();
@@ -85,7 +100,7 @@ std::optional<Scraper::Turn> Scraper::AwaitTurn(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     Entry* first = nullptr;
     for (auto& [key, entry] : entries_) {
-      if (entry.past == nullptr) continue;  // runs
+      if (entry.past == nullptr || IsCpu(entry.job) != lane->is_cpu) continue;  // null: runs
       if (first == nullptr || entry.due < first->due) first = &entry;
     }
     const auto now = std::chrono::steady_clock::now();
@@ -95,7 +110,10 @@ std::optional<Scraper::Turn> Scraper::AwaitTurn(const std::stop_token& stop) {
       WaitFor(changed_, mutex_, first->due - now);
     } else {
       // Turns that were missed are not made up for.
-      first->due = std::max(first->due + first->job.interval, now);
+      const auto interval = std::max(first->job.interval, std::chrono::milliseconds(1));
+      const int64_t missed = (now - first->due) / interval;
+      if (missed > 0) missed_.Increment(static_cast<double>(missed));
+      first->due += (missed + 1) * interval;
       return Turn{first->job, std::move(first->past), first->generation};
     }
   }
@@ -127,18 +145,54 @@ bool Scraper::Return(const Turn& turn, std::unique_ptr<Past> past) {
   const auto found = entries_.find(turn.job.key);
   if (found == entries_.end() || found->second.generation != turn.generation) return false;
   found->second.past = std::move(past);
-  changed_.Signal();
+  changed_.SignalAll();  // one waits in each lane
   return true;
+}
+
+Status Scraper::AcquireBody(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    const MutexLock lock(&body_mutex_);
+    body_released_.SignalAll();
+  });
+  const MutexLock lock(&body_mutex_);
+  while (cpu_bodies_ == kMaxCpuBodies) {
+    if (stop.stop_requested()) return CancelledError("stop was requested");
+    body_released_.Wait(&body_mutex_);
+  }
+  ++cpu_bodies_;
+  return OkStatus();
+}
+
+void Scraper::ReleaseBody() {
+  const MutexLock lock(&body_mutex_);
+  --cpu_bodies_;
+  body_released_.Signal();
 }
 
 std::optional<FinishedProfile> Scraper::Pull(const ScrapeJob& job, Past* past,
                                              const std::stop_token& stop, ScrapeFailure* failure) {
+  FetchOptions options = FetchOptionsOf(job);
+  bool has_body = false;
+  if (IsCpu(job)) {
+    options.before_body = [this, &stop, &has_body] {
+      const Status status = AcquireBody(stop);
+      has_body = status.ok();
+      return status;
+    };
+  }
+  std::optional<FinishedProfile> profile = Read(job, options, past, stop, failure);
+  if (has_body) ReleaseBody();
+  return profile;
+}
+
+std::optional<FinishedProfile> Scraper::Read(const ScrapeJob& job, const FetchOptions& options,
+                                             Past* past, const std::stop_token& stop,
+                                             ScrapeFailure* failure) {
   const Time start = std::chrono::steady_clock::now();
   // No two profiles of one series share a time: backends keep only one of them.
   const int64_t time_ns = std::max(clock_.WallNanos(), past->last_time_ns + 1);
-  const FetchOptions fetch = FetchOptionsOf(job);
-  const Progress::Work work(progress_, fetch.timeout + kDecodeLimit);
-  const Result<FetchResponse> response = Fetch(fetch, stop);
+  const Progress::Work work(progress_, options.timeout + kDecodeLimit);
+  const Result<FetchResponse> response = Fetch(options, stop);
   if (!response.ok()) {
     *failure = FailureOfFetch(response.status());
     return std::nullopt;

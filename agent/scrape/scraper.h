@@ -5,10 +5,14 @@
 // credential of ours is sent to a pod. A job that fails says so to the observer and is tried again
 // at its next turn; others go on.
 //
-// Thread: SetJobs from one thread. It owns kMaxScrapes threads, "ff-scrape-N", which call the sink
-//         and the observer.
-// Bounds: kMaxScrapes at once; one profile is decoded at a time, so that bodies that unpack to the
-//         limit do not add up.
+// A CPU profile is asked for nearly as long as its interval, so those have threads of their own: as
+// many as there are such jobs, since they do nothing but wait.
+//
+// Thread: SetJobs from one thread. It owns up to kMaxScrapes + kMaxCpuScrapes threads,
+//         "ff-scrape-N" and "ff-cpu-N", which call the sink and the observer.
+// Bounds: kMaxScrapes at once, and kMaxCpuScrapes of CPU; of the latter kMaxCpuBodies are read at a
+//         time; one profile is decoded at a time, so that bodies that unpack to the limit do not
+//         add up. A turn that found no free thread is counted as missed.
 #pragma once
 
 #include <chrono>
@@ -47,6 +51,8 @@ class ScrapeObserver {
 class Scraper {
  public:
   static constexpr size_t kMaxScrapes = 8;
+  static constexpr size_t kMaxCpuScrapes = 128;  // a node has 110 pods unless told otherwise
+  static constexpr size_t kMaxCpuBodies = 8;     // of at most 4 MiB
   using Sink = std::function<void(const FinishedProfile&)>;
 
   // All must outlive it.
@@ -83,9 +89,24 @@ class Scraper {
     uint64_t generation = 0;
   };
 
-  void ScrapeUntilStopped(const std::stop_token& stop);
-  std::optional<Turn> AwaitTurn(const std::stop_token& stop);
+  // The threads that run the jobs of one kind.
+  struct Lane {
+    bool is_cpu;
+    // Held by the one that waits for the next turn: it alone wakes for it.
+    Mutex turn_mutex;
+    std::vector<std::jthread> threads;
+  };
+
+  // As many threads as the lane has jobs, at most `max`. None ends before the Scraper.
+  void StartThreads(Lane* lane, size_t jobs, size_t max);
+  void ScrapeUntilStopped(Lane* lane, const std::stop_token& stop);
+  std::optional<Turn> AwaitTurn(Lane* lane, const std::stop_token& stop);
   void Scrape(Turn turn, const std::stop_token& stop);
+  std::optional<FinishedProfile> Read(const ScrapeJob& job, const FetchOptions& options, Past* past,
+                                      const std::stop_token& stop, ScrapeFailure* failure);
+  // Waits until few enough bodies of CPU profiles are read.
+  Status AcquireBody(const std::stop_token& stop);
+  void ReleaseBody();
   std::optional<FinishedProfile> Pull(const ScrapeJob& job, Past* past, const std::stop_token& stop,
                                       ScrapeFailure* failure);
   bool Return(const Turn& turn, std::unique_ptr<Past> past);
@@ -94,6 +115,7 @@ class Scraper {
   ScrapeObserver* const observer_;
   const Sink sink_;
   CounterMetric succeeded_;
+  CounterMetric missed_;
   std::map<std::string_view, CounterMetric> failed_;  // by reason; constant after construction
   GaugeMetric jobs_gauge_;
 
@@ -106,7 +128,13 @@ class Scraper {
   std::map<CollectionKey, Entry> entries_ FF_GUARDED_BY(mutex_);
   uint64_t next_generation_ FF_GUARDED_BY(mutex_) = 1;
 
-  std::vector<std::jthread> threads_;  // last: joined first
+  Mutex body_mutex_;
+  CondVar body_released_;
+  size_t cpu_bodies_ FF_GUARDED_BY(body_mutex_) = 0;
+
+  // Last: their threads are joined first.
+  Lane lane_{.is_cpu = false};
+  Lane cpu_lane_{.is_cpu = true};
 };
 
 }  // namespace flamefleet::agent

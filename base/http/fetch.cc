@@ -115,7 +115,14 @@ asio::awaitable<Result<FetchResponse>> Ask(Stream& stream, const FetchOptions& o
   http::response_parser<http::string_body> parser;
   parser.header_limit(static_cast<uint32_t>(options.max_header_bytes));
   parser.body_limit(options.max_body_bytes);
-  co_await http::async_read(stream, buffer, parser, Into(error));
+  co_await http::async_read_header(stream, buffer, parser, Into(error));
+  if (error) co_return ReadError(error, options);
+  if (options.before_body) {
+    const Status status = options.before_body();
+    if (!status.ok()) co_return status;
+    beast::get_lowest_layer(stream).expires_after(options.body_timeout);
+  }
+  if (!parser.is_done()) co_await http::async_read(stream, buffer, parser, Into(error));
   if (error) co_return ReadError(error, options);
   co_return FetchResponse{.status = static_cast<int>(parser.get().result_int()),
                           .body = std::move(parser.get().body())};

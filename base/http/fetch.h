@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -39,6 +40,10 @@ struct FetchOptions {
   size_t max_body_bytes = 16 << 20;
   std::chrono::milliseconds timeout{10'000};
   std::optional<FetchTls> tls;  // absent: plain HTTP
+  // Called between header and body, for callers who wait with many requests and read few bodies at
+  // a time. It may wait; an error is that of the call. From then on the body has a time of its own.
+  std::function<Status()> before_body;
+  std::chrono::milliseconds body_timeout{5'000};
 };
 
 struct FetchResponse {

@@ -55,6 +55,33 @@ TEST(Fetch, ABodyThatEndsWithTheConnectionIsWhole) {
   EXPECT_EQ(Fetch(To(server.port()), {})->body, "old school");
 }
 
+TEST(Fetch, TheBodyIsReadOnlyAfterTheCallerLetIt) {
+  const RawServer server = Answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  FetchOptions options = To(server.port());
+  int asked = 0;
+  options.before_body = [&asked] {
+    ++asked;
+    return OkStatus();
+  };
+  EXPECT_EQ(Fetch(options, {})->body, "hello");
+  EXPECT_EQ(asked, 1);
+  options.before_body = [] { return CancelledError("no room"); };
+  EXPECT_EQ(Fetch(options, {}).status().code(), StatusCode::kCancelled);
+}
+
+TEST(Fetch, ABodyThatTakesTooLongEndsAtItsOwnTime) {
+  const RawServer server([](RawSocket& socket) {
+    socket.ReceiveUntil("\r\n\r\n");
+    socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nh");
+    EXPECT_TRUE(socket.IsClosedByPeer());
+  });
+  FetchOptions options = To(server.port());
+  options.timeout = std::chrono::hours(1);
+  options.before_body = [] { return OkStatus(); };
+  options.body_timeout = std::chrono::milliseconds(50);
+  EXPECT_EQ(Fetch(options, {}).status().code(), StatusCode::kDeadlineExceeded);
+}
+
 TEST(Fetch, ARefusedConnectionIsToldFromOthers) {
   uint16_t port = 0;
   { port = Answering("").port(); }

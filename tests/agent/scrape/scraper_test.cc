@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/gzip.h"
@@ -48,6 +49,27 @@ class Ledger final : public ScrapeObserver {
   mutable std::mutex mutex_;
   std::map<std::string, std::string> failures_;
   std::vector<FinishedProfile> profiles_;
+};
+
+// Takes connections and answers none of them.
+class SilentPod {
+ public:
+  SilentPod()
+      : server_([this](RawSocket& socket) {
+          socket.ReceiveUntil("\r\n\r\n");
+          const std::lock_guard lock(mutex_);
+          waiting_.push_back(std::move(socket));
+        }) {}
+  uint16_t port() const { return server_.port(); }
+  size_t Waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<RawSocket> waiting_;
+  RawServer server_;  // last: its thread stops first
 };
 
 // A pod: path -> body, with 404 for the rest.
@@ -100,6 +122,49 @@ TEST_F(ScraperTest, AProfileComesWithTheJobsLabelsAndOurTime) {
   EXPECT_EQ(pprof::DecodeOrDie(first.pprof).time_ns, first.time_ns);
   // The clock stands still, and still no two profiles share a time.
   EXPECT_EQ(ledger_.Profiles()[1].time_ns, first.time_ns + 1);
+}
+
+TEST_F(ScraperTest, CpuProfilesThatTakeLongKeepNoOtherJobWaiting) {
+  constexpr size_t kCpuJobs = 20;
+  const SilentPod silent;
+  const Pod pod({{"/goroutine", pprof::ReadProfileFile("hand_goroutine.pb.gz")}});
+  std::vector<ScrapeJob> jobs;
+  for (size_t i = 0; i < kCpuJobs; ++i) {
+    jobs.push_back(Job("cpu" + std::to_string(i), silent.port(), "/", ProfileType::kCpu));
+    jobs.back().timeout = milliseconds(60'000);
+  }
+  scraper_.SetJobs(jobs);
+  ASSERT_TRUE(WaitUntil([&] { return silent.Waiting() == kCpuJobs; }));
+  jobs.push_back(Job("app", pod.port(), "/goroutine"));
+  scraper_.SetJobs(jobs);
+  EXPECT_TRUE(WaitUntil([&] { return ledger_.Profiles().size() >= 2; }));
+  EXPECT_EQ(silent.Waiting(), kCpuJobs);
+}
+
+TEST_F(ScraperTest, TurnsThatPassWhileAPullRunsAreCounted) {
+  CounterMetric missed =
+      metrics_.Counter("flamefleet_agent_scrape_turns_missed_total",
+                       "Turns of scrape jobs that passed before one could begin.");
+  const SilentPod silent;
+  ScrapeJob job = Job("slow", silent.port(), "/");
+  job.timeout = milliseconds(300);  // fifteen turns
+  scraper_.SetJobs({job});
+  ASSERT_TRUE(WaitUntil([&] { return silent.Waiting() >= 2; }));
+  EXPECT_GE(missed.Value(), 1);
+}
+
+TEST_F(ScraperTest, MoreCpuBodiesThanAreReadAtOnceAllCome) {
+  const Pod pod({{"/cpu", pprof::ReadProfileFile("hand_goroutine.pb.gz")}});
+  std::vector<ScrapeJob> jobs;
+  for (size_t i = 0; i < 2 * Scraper::kMaxCpuBodies; ++i)
+    jobs.push_back(Job("cpu" + std::to_string(i), pod.port(), "/cpu", ProfileType::kCpu));
+  scraper_.SetJobs(jobs);
+  ASSERT_TRUE(WaitUntil([&] {
+    std::set<std::string> seen;
+    for (const FinishedProfile& profile : ledger_.Profiles())
+      seen.insert(profile.collection.container);
+    return seen.size() == jobs.size();
+  }));
 }
 
 TEST_F(ScraperTest, TheFirstProfileOfACumulativeTypeIsNothingToDeliver) {
