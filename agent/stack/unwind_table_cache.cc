@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/stack/unwind_request.h"
+#include "base/clock.h"
 #include "base/fd.h"
 
 namespace flamefleet::agent {
@@ -46,33 +47,69 @@ UnwindTableCache::UnwindTableCache(UnwindMaps maps, size_t max_bytes,
                                    std::shared_ptr<ParserProcess> parser)
     : maps_(maps), max_bytes_(max_bytes), parser_(std::move(parser)), vdso_(OpenVdso()) {}
 
-ff_mapping UnwindTableCache::Resolve(const ImageMapping& mapping, int64_t now_ns) {
+ff_mapping UnwindTableCache::Resolve(const ImageMapping& mapping, int64_t now_ns,
+                                     int64_t* retry_ns) {
   ff_mapping result{.start = mapping.start, .end = mapping.end};
   const MappedFile* const mapped = mapping.path == "[vdso]" ? vdso_.get() : mapping.file.get();
   if (mapped == nullptr) return result;
   const FileId id(mapped->device, mapped->inode, mapped->size, mapped->modified_ns);
+  if (!files_.contains(id) && files_.size() >= kMaxUnwindFiles) DropOldestFile();
   const auto [found, is_new] = files_.try_emplace(id);
   File& file = found->second;
   file.touched_ns = now_ns;
   const bool was_evicted = file.table != 0 && !tables_.contains(file.table);
   const bool is_retry = file.retry_ns != 0 && now_ns >= file.retry_ns;
   if (is_new || was_evicted || is_retry) {
-    Result<ElfFile> elf = RequestUnwindInfo(parser_.get(), mapped->fd.get());
-    Result<uint32_t> table =
-        elf.ok() ? TableOf(mapped->fd.get(), *elf, now_ns) : Result<uint32_t>(elf.status());
-    if (!table.ok()) CountFailure(table.status());
-    file.table = table.value_or(0);
-    file.retry_ns =
-        table.status().code() == StatusCode::kUnavailable ? now_ns + kIdleTableNanos : 0;
-    if (elf.ok()) file.elf = *std::move(elf);
+    if (MayBuild(now_ns))
+      Build(mapped->fd.get(), now_ns, &file);
+    else
+      file.retry_ns = failing_since_ns_ + kIdleTableNanos;
   }
+  if (retry_ns != nullptr && file.retry_ns != 0 && (*retry_ns == 0 || file.retry_ns < *retry_ns))
+    *retry_ns = file.retry_ns;
   const std::optional<uint64_t> bias =
       file.elf.BiasOfMapping(mapping.start, mapping.end - mapping.start, mapping.offset);
-  if (!bias || file.table == 0) return result;
+  if (!bias || !tables_.contains(file.table)) return result;
   result.bias = *bias;
   result.table = file.table;
   Touch(file.table, now_ns);
   return result;
+}
+
+bool UnwindTableCache::MayBuild(int64_t now_ns) {
+  if (now_ns - failing_since_ns_ >= kIdleTableNanos) {
+    failing_since_ns_ = now_ns;
+    failing_ns_ = 0;
+  }
+  return failing_ns_ < kMaxFailingTableNanos;
+}
+
+void UnwindTableCache::Build(int fd, int64_t now_ns, File* file) {
+  const int64_t start_ns = SystemClock().MonotonicNanos();
+  Result<ElfFile> elf = RequestUnwindInfo(parser_.get(), fd);
+  const Result<uint32_t> table =
+      elf.ok() ? TableOf(fd, *elf, now_ns) : Result<uint32_t>(elf.status());
+  file->table = table.value_or(0);
+  file->retry_ns = 0;
+  if (elf.ok()) file->elf = *std::move(elf);
+  if (table.ok()) return;
+  CountFailure(table.status());
+  const StatusCode code = table.status().code();
+  if (code == StatusCode::kUnavailable) {
+    file->retry_ns = now_ns + kIdleTableNanos;
+    return;
+  }
+  failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
+  if (code == StatusCode::kDataLoss || code == StatusCode::kDeadlineExceeded) {
+    // It died or was late; perhaps the machine had no memory or no time just then.
+    if (++file->strikes < kMaxUnwindStrikes)
+      file->retry_ns = now_ns + (kIdleTableNanos << (2 * file->strikes));
+  }
+}
+
+void UnwindTableCache::DropOldestFile() {
+  files_.erase(std::ranges::min_element(files_, {},
+                                        [](const auto& item) { return item.second.touched_ns; }));
 }
 
 Result<uint32_t> UnwindTableCache::TableOf(int fd, const ElfFile& elf, int64_t now_ns) {
@@ -151,9 +188,11 @@ void UnwindTableCache::Sweep(const std::unordered_set<uint32_t>& in_use, int64_t
   }
   for (const uint32_t number : idle)
     Remove(number);
-  // A file whose table is in use is kept: others may map it.
-  std::erase_if(files_, [this, limit](const auto& item) {
-    return item.second.touched_ns < limit && !tables_.contains(item.second.table);
+  // A file whose table is in use is kept for a while: others may map it.
+  std::erase_if(files_, [this, limit, now_ns](const auto& item) {
+    const File& file = item.second;
+    return file.touched_ns < now_ns - kIdleFileNanos ||
+           (file.touched_ns < limit && !tables_.contains(file.table));
   });
 }
 

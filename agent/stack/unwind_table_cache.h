@@ -6,8 +6,11 @@
 //
 // Thread: one owner. Units: bytes of kernel memory, monotonic nanoseconds. Bounds: `max_bytes`; for
 // a further table the one goes that was not touched for longest, if that is kIdleTableNanos; else
-// the further file has none for that long. Errors: none; a file without a usable table is counted
-// with the reason: its code is unwound by frame pointers.
+// the further file has none for that long. kMaxUnwindFiles are known, each for kIdleFileNanos after
+// its last use. Files whose parser dies or is late are tried kMaxUnwindStrikes times, with growing
+// distance; once those have taken kMaxFailingTableNanos of kIdleTableNanos, further new files wait
+// for the next. Errors: none; a file without a usable table is counted with the reason: its code is
+// unwound by frame pointers.
 #pragma once
 
 #include <array>
@@ -29,6 +32,10 @@
 namespace flamefleet::agent {
 
 constexpr int64_t kIdleTableNanos = 60'000'000'000;
+constexpr int64_t kIdleFileNanos = 60 * kIdleTableNanos;
+constexpr size_t kMaxUnwindFiles = 4096;
+constexpr int kMaxUnwindStrikes = 3;
+constexpr int64_t kMaxFailingTableNanos = 5'000'000'000;
 
 struct UnwindTableCounts {
   uint64_t built = 0;
@@ -43,8 +50,9 @@ class UnwindTableCache {
  public:
   UnwindTableCache(UnwindMaps maps, size_t max_bytes, std::shared_ptr<ParserProcess> parser);
 
-  // The mapping for the kernel, its table built if need be.
-  ff_mapping Resolve(const ImageMapping& mapping, int64_t now_ns);
+  // The mapping for the kernel, its table built if need be. `retry_ns` becomes the time from which
+  // on the same call may have a table that it has not now, if that is earlier (0: never).
+  ff_mapping Resolve(const ImageMapping& mapping, int64_t now_ns, int64_t* retry_ns = nullptr);
 
   // The table is used at this time. False when it has gone.
   bool Touch(uint32_t table, int64_t now_ns);
@@ -53,6 +61,7 @@ class UnwindTableCache {
 
   size_t Bytes() const { return bytes_; }
   size_t size() const { return tables_.size(); }
+  size_t file_count() const { return files_.size(); }
   const UnwindTableCounts& counts() const { return counts_; }
 
  private:
@@ -61,7 +70,8 @@ class UnwindTableCache {
   struct File {
     ElfFile elf;
     uint32_t table = 0;    // 0: it has none
-    int64_t retry_ns = 0;  // not 0: there was no room for its table, which is built after this time
+    int64_t retry_ns = 0;  // not 0: its table could not be built; tried again after this time
+    int strikes = 0;       // failures that may not be the file's fault
     int64_t touched_ns = 0;
   };
   struct Table {
@@ -70,6 +80,11 @@ class UnwindTableCache {
     int64_t touched_ns = 0;
   };
 
+  // Fills all but touched_ns of `file`.
+  void Build(int fd, int64_t now_ns, File* file);
+  // Whether files that failed have left time for others.
+  bool MayBuild(int64_t now_ns);
+  void DropOldestFile();
   Result<uint32_t> TableOf(int fd, const ElfFile& elf, int64_t now_ns);
   Result<uint32_t> Add(const UnwindTable& table, const Digest& digest, int64_t now_ns);
   // Whether there is room for that many bytes now, the oldest tables having gone if need be.
@@ -86,6 +101,8 @@ class UnwindTableCache {
   std::map<Digest, uint32_t> numbers_;
   uint32_t last_number_ = 0;  // never used again
   size_t bytes_ = 0;
+  int64_t failing_since_ns_ = INT64_MIN / 2;  // when the period of failing_ns_ began
+  int64_t failing_ns_ = 0;
   UnwindTableCounts counts_;
 };
 

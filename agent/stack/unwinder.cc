@@ -54,7 +54,7 @@ void Unwinder::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const std::optional<Request> request = queue_.Pop(stop, kSweepInterval);
     const int64_t now_ns = SystemClock().MonotonicNanos();
-    if (request) Handle(*request, now_ns);
+    if (request) Handle(*request, now_ns, stop);
     if (now_ns - swept_ns >= std::chrono::nanoseconds(kSweepInterval).count()) {
       Sweep(now_ns);
       swept_ns = now_ns;
@@ -72,13 +72,14 @@ bool Unwinder::IsPrepared(const Request& request, int64_t now_ns) {
   if (known == processes_.end() || known->second.id != request.id ||
       known->second.image.lock() != request.image)
     return false;
+  if (known->second.retry_ns != 0 && now_ns >= known->second.retry_ns) return false;
   bool all = true;
   for (const uint32_t table : known->second.tables)
     all = tables_.Touch(table, now_ns) && all;
   return all;
 }
 
-void Unwinder::Handle(const Request& request, int64_t now_ns) {
+void Unwinder::Handle(const Request& request, int64_t now_ns, const std::stop_token& stop) {
   const uint32_t pid = request.id.pid;
   if (!request.image) {
     const auto known = processes_.find(pid);
@@ -90,7 +91,8 @@ void Unwinder::Handle(const Request& request, int64_t now_ns) {
   std::vector<ff_mapping> mappings;
   for (const ImageMapping& mapping : request.image->mappings) {
     if (mappings.size() == FF_MAX_UNWIND_MAPPINGS) break;
-    mappings.push_back(tables_.Resolve(mapping, now_ns));
+    if (stop.stop_requested()) return;
+    mappings.push_back(tables_.Resolve(mapping, now_ns, &prepared.retry_ns));
     if (mappings.back().table != 0) prepared.tables.push_back(mappings.back().table);
   }
   if (mappings.empty()) return;

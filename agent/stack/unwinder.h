@@ -63,11 +63,12 @@ class Unwinder {
     ProcessId id;
     std::weak_ptr<const ProcessImage> image;
     std::vector<uint32_t> tables;
-    uint64_t order = 0;  // ascending with time
+    int64_t retry_ns = 0;  // not 0: from then on it may have more tables
+    uint64_t order = 0;    // ascending with time
   };
 
   void Run(const std::stop_token& stop);
-  void Handle(const Request& request, int64_t now_ns);
+  void Handle(const Request& request, int64_t now_ns, const std::stop_token& stop);
   // Whether it is prepared with this image and all its tables; then they count as used now.
   bool IsPrepared(const Request& request, int64_t now_ns);
   // Forgets processes that have ended and tables that nobody uses.

@@ -39,6 +39,7 @@ Result<std::string> Answer(std::span<const int> files, std::string_view argument
 }  // namespace
 
 int main() {
-  return flamefleet::agent::ServeParser(STDIN_FILENO,
-                                        {{flamefleet::agent::ParseKind::kSymbols, Answer}});
+  using flamefleet::agent::ParseKind;
+  return flamefleet::agent::ServeParser(
+      STDIN_FILENO, {{ParseKind::kSymbols, Answer}, {ParseKind::kUnwindInfo, Answer}});
 }
