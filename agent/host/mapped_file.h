@@ -12,6 +12,7 @@
 // Source: openat2(2), proc_pid_map_files(5)
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,8 +28,19 @@ namespace flamefleet::agent {
 
 constexpr uint64_t kMaxMappedFileBytes = uint64_t{4} << 30;
 
+// Equal IDs are equal bytes, unless the file is being written.
+struct FileId {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  int64_t modified_ns = 0;
+  friend auto operator<=>(const FileId&, const FileId&) = default;
+};
+
 // One file, as long as someone holds it. The pinned inode cannot be reused for another file.
 struct MappedFile {
+  FileId id() const { return {device, inode, size, modified_ns}; }
+
   UniqueFd fd;
   uint64_t device = 0;
   uint64_t inode = 0;

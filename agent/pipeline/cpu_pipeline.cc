@@ -254,6 +254,7 @@ class CpuPipeline::Impl {
         finisher_.Finish(*batch);
         metrics_.SetSymbolBytes(finisher_.SymbolBytes());
         metrics_.UpdateLines(finisher_.line_counts());
+        metrics_.UpdateNames(finisher_.NamesRefused());
         metrics_.UpdateParser(parser_->counts());
         Recycle(std::move(batch->window));
       } else if (stop.stop_requested()) {

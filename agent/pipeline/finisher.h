@@ -34,6 +34,7 @@ class Finisher {
   void SetReadsNewFiles(bool reads) { symbolizer_.SetReadsNewFiles(reads); }
 
   size_t SymbolBytes() const { return symbolizer_.Bytes(); }
+  uint64_t NamesRefused() const { return symbolizer_.names_refused(); }
   const LineCounts& line_counts() const { return symbolizer_.line_counts(); }
 
  private:

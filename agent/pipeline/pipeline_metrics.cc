@@ -89,7 +89,10 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                                 "Kernel memory of the BPF maps without the unwind tables; counts "
                                 "in the container's limit.")),
       symbol_bytes_(metrics->Gauge("flamefleet_agent_symbol_cache_bytes",
-                                   "Memory of the symbol tables that are kept.")) {
+                                   "Memory of the symbol tables that are kept.")),
+      names_refused_(metrics->Counter("flamefleet_agent_symbol_names_refused_total",
+                                      "Functions that kept their address for a name: the names of "
+                                      "one window took too much memory.")) {
   for (const std::string_view end : kStackEnds) {
     stack_ends_.emplace_back(metrics->Counter("flamefleet_agent_user_stacks_total",
                                               "User stacks of CPU samples, by how they ended.",

@@ -25,6 +25,7 @@ class PipelineMetrics {
   void Update(const SampleCounters& kernel, const Collector& collector,
               const UnwinderCounts& unwinder);
   void UpdateLines(const LineCounts& lines);
+  void UpdateNames(uint64_t refused) { names_refused_.Follow(refused); }
   // From ff-symbolize: it may wait for the parser.
   void UpdateParser(const ParserCounts& parser);
   void SetMapBytes(uint64_t bytes) { map_bytes_.Set(static_cast<double>(bytes)); }
@@ -78,6 +79,7 @@ class PipelineMetrics {
   CounterMetric reopened_timers_;
   GaugeMetric map_bytes_;
   GaugeMetric symbol_bytes_;
+  Follower names_refused_;
 };
 
 }  // namespace flamefleet::agent

@@ -52,7 +52,7 @@ ff_mapping UnwindTableCache::Resolve(const ImageMapping& mapping, int64_t now_ns
   ff_mapping result{.start = mapping.start, .end = mapping.end};
   const MappedFile* const mapped = mapping.path == "[vdso]" ? vdso_.get() : mapping.file.get();
   if (mapped == nullptr) return result;
-  const FileId id(mapped->device, mapped->inode, mapped->size, mapped->modified_ns);
+  const FileId id = mapped->id();
   if (!files_.contains(id) && files_.size() >= kMaxUnwindFiles) DropOldestFile();
   const auto [found, is_new] = files_.try_emplace(id);
   File& file = found->second;

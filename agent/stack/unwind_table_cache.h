@@ -18,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -65,7 +64,6 @@ class UnwindTableCache {
   const UnwindTableCounts& counts() const { return counts_; }
 
  private:
-  using FileId = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, mtime
   using Digest = std::array<uint8_t, 32>;
   struct File {
     ElfFile elf;

@@ -31,8 +31,6 @@ LineOutcome OutcomeOf(StatusCode code) {
   switch (code) {
     case StatusCode::kResourceExhausted:
       return LineOutcome::kTooLarge;
-    case StatusCode::kDataLoss:
-      return LineOutcome::kDied;
     default:
       return LineOutcome::kDamaged;
   }
@@ -46,7 +44,7 @@ void Count(LineOutcome outcome, size_t addresses, LineCounts* counts) {
 
 void FileLines::Want(uint64_t address) {
   if (known_.contains(address)) return;
-  if (known_.size() >= kMaxKnownAddresses) {
+  if (known_.size() >= kMaxKnownAddresses || Bytes() >= kMaxLineBytes) {
     known_.clear();
     frames_.clear();
     functions_.clear();
@@ -62,7 +60,7 @@ void FileLines::GiveUpWanted(LineCounts* counts) {
 }
 
 void FileLines::Resolve(ParserProcess* parser, std::span<const int> files,
-                        std::chrono::nanoseconds budget, LineCounts* counts) {
+                        std::chrono::nanoseconds budget, NameBudget* names, LineCounts* counts) {
   std::ranges::sort(wanted_);
   wanted_.erase(std::unique(wanted_.begin(), wanted_.end()), wanted_.end());
   const int64_t end_ns = SystemClock().MonotonicNanos() + budget.count();
@@ -73,22 +71,29 @@ void FileLines::Resolve(ParserProcess* parser, std::span<const int> files,
     const size_t count = std::min(wanted_.size(), kMaxLineAddresses);
     const std::vector<uint64_t> some(wanted_.end() - static_cast<ptrdiff_t>(count), wanted_.end());
     wanted_.resize(wanted_.size() - count);
-    progress |= Ask(parser, files, some, left, counts);
+    if (!Ask(parser, files, some, left, names, counts)) break;
+    progress = true;
   }
   GiveUpWanted(counts);
   strikes_ = progress ? 0 : strikes_ + 1;
-  if (strikes_ == kMaxStrikes && failure_ == LineOutcome::kFound) Fail(LineOutcome::kTooSlow);
+  if (strikes_ == kMaxStrikes && failure_ == LineOutcome::kFound) Fail(strike_);
 }
 
 bool FileLines::Ask(ParserProcess* parser, std::span<const int> files,
                     std::span<const uint64_t> addresses, std::chrono::nanoseconds budget,
-                    LineCounts* counts) {
+                    NameBudget* names, LineCounts* counts) {
   const Result<SourceLines> lines = RequestLines(parser, files, addresses, budget);
-  if (lines.ok()) return Take(*lines, addresses, counts);
+  strike_ = LineOutcome::kTooSlow;
+  if (lines.ok()) return Take(*lines, addresses, names, counts);
   const StatusCode code = lines.status().code();
   if (code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded) {
     Count(LineOutcome::kLate, addresses.size(), counts);
     return code == StatusCode::kUnavailable;  // nothing that the file has done
+  }
+  if (code == StatusCode::kDataLoss) {
+    strike_ = LineOutcome::kDied;  // perhaps for want of memory or time just then
+    Count(strike_, addresses.size(), counts);
+    return false;
   }
   Fail(OutcomeOf(code));
   Count(failure_, addresses.size(), counts);
@@ -96,14 +101,20 @@ bool FileLines::Ask(ParserProcess* parser, std::span<const int> files,
 }
 
 bool FileLines::Take(const SourceLines& lines, std::span<const uint64_t> addresses,
-                     LineCounts* counts) {
+                     NameBudget* names, LineCounts* counts) {
   const LineOutcome trouble = OutcomeOf(lines.problem);
   size_t found = 0;
   size_t late = 0;
+  size_t refused = 0;
   for (size_t i = 0; i < addresses.size(); ++i) {
     const SourceLines::Address& address = lines.addresses[i];
     if (address.state == SourceLines::State::kLate) {
       ++late;
+      continue;
+    }
+    const size_t bytes_before = Bytes();
+    if (bytes_before >= kMaxLineBytes || !names->HasRoom()) {
+      ++refused;
       continue;
     }
     const auto first = static_cast<uint32_t>(frames_.size());
@@ -116,12 +127,14 @@ bool FileLines::Take(const SourceLines& lines, std::span<const uint64_t> address
       frames_.push_back(
           {.function = FunctionOf(lines.texts[frame.function]), .file = *file, .line = frame.line});
     }
+    names->Take(Bytes() - bytes_before);
   }
   Count(LineOutcome::kFound, found, counts);
   Count(LineOutcome::kLate, late, counts);
-  Count(trouble, addresses.size() - found - late, counts);
+  Count(LineOutcome::kTooLarge, refused, counts);
+  Count(trouble, addresses.size() - found - late - refused, counts);
   if (lines.problem == LineProblem::kAbsent) Fail(LineOutcome::kNone);
-  if (found == 0 && late == 0 && trouble != LineOutcome::kNone) Fail(trouble);
+  if (found == 0 && late == 0 && refused == 0 && trouble != LineOutcome::kNone) Fail(trouble);
   return late < addresses.size();
 }
 

@@ -2,9 +2,10 @@
 // FileLines: what the source of one mapped file's code is, address by address: asked for once,
 // kept.
 //
-// Thread: one owner. Bounds: kMaxKnownAddresses, beyond which all are forgotten; memory is what
-// Bytes() says. A file that gives nothing but trouble, or nothing in time kMaxStrikes times, is not
-// asked again. Errors: none; the counts say what became of each address.
+// Thread: one owner. Bounds: kMaxKnownAddresses and kMaxLineBytes, beyond which all are forgotten,
+// and the owner's budget; memory is what Bytes() says. A file that gives nothing but trouble, or
+// kMaxStrikes times in a row kills the parser or gives nothing in time, is not asked again. Errors:
+// none; the counts say what became of each address.
 #pragma once
 
 #include <array>
@@ -25,6 +26,7 @@
 namespace flamefleet::agent {
 
 constexpr size_t kMaxKnownAddresses = 1 << 16;
+constexpr size_t kMaxLineBytes = 12 << 20;  // 40,000 addresses with five frames each
 constexpr int kMaxStrikes = 3;
 
 // What became of the addresses that were asked for.
@@ -33,7 +35,7 @@ enum class LineOutcome : size_t {
   kNone,      // DWARF says nothing of it
   kLate,      // there was no time in this window; asked again in the next
   kTooSlow,   // the file took too long too often
-  kTooLarge,  // its DWARF is over a bound, or takes too much memory
+  kTooLarge,  // its DWARF is over a bound, or takes too much memory, here or in the parser
   kSplit,     // its DWARF is in .dwo files
   kDamaged,   // or of a form that is not read
   kDied,      // the parser died of the file
@@ -54,7 +56,7 @@ class FileLines {
   bool has_wanted() const { return !wanted_.empty(); }
   // Asks the parser about what is wanted. `files` as AnswerLines has them.
   void Resolve(ParserProcess* parser, std::span<const int> files, std::chrono::nanoseconds budget,
-               LineCounts* counts);
+               NameBudget* names, LineCounts* counts);
   // What is wanted goes out without lines this time.
   void GiveUpWanted(LineCounts* counts);
 
@@ -69,8 +71,9 @@ class FileLines {
   };
   // Whether anything came of it.
   bool Ask(ParserProcess* parser, std::span<const int> files, std::span<const uint64_t> addresses,
-           std::chrono::nanoseconds budget, LineCounts* counts);
-  bool Take(const SourceLines& lines, std::span<const uint64_t> addresses, LineCounts* counts);
+           std::chrono::nanoseconds budget, NameBudget* names, LineCounts* counts);
+  bool Take(const SourceLines& lines, std::span<const uint64_t> addresses, NameBudget* names,
+            LineCounts* counts);
   void Fail(LineOutcome outcome) { failure_ = outcome; }
   const SymbolName* FunctionOf(const std::string& text);
 
@@ -81,7 +84,8 @@ class FileLines {
   std::set<std::string> file_names_;
   size_t text_bytes_ = 0;
   int strikes_ = 0;
-  LineOutcome failure_ = LineOutcome::kFound;  // kFound: none
+  LineOutcome strike_ = LineOutcome::kTooSlow;  // what the last one was
+  LineOutcome failure_ = LineOutcome::kFound;   // kFound: none
 };
 
 }  // namespace flamefleet::agent

@@ -19,7 +19,7 @@ SymbolFile::SymbolFile(std::vector<std::shared_ptr<const MappedFile>> files, Pro
       table_(std::move(table)),
       alternate_(std::move(alternate)) {}
 
-SymbolFile::Place SymbolFile::Find(uint64_t file_offset) {
+SymbolFile::Place SymbolFile::Find(uint64_t file_offset, NameBudget* budget) {
   Place place{.function_offset = file_offset};
   const std::optional<uint64_t> address = symbols_.AddressOfOffset(file_offset);
   if (!address) return place;
@@ -27,13 +27,17 @@ SymbolFile::Place SymbolFile::Find(uint64_t file_offset) {
   if (!function) return place;
   if (*address - function->start <= file_offset)
     place.function_offset = file_offset - (*address - function->start);
-  if (function->name) place.name = NameOf(*function->name);
+  if (function->name) place.name = NameOf(*function->name, budget);
   return place;
 }
 
-const SymbolName* SymbolFile::NameOf(uint32_t number) {
+const SymbolName* SymbolFile::NameOf(uint32_t number, NameBudget* budget) {
   auto found = names_.find(number);
   if (found == names_.end()) {
+    if (name_bytes_ >= kMaxNameBytesOfFile || !budget->HasRoom()) {
+      budget->CountRefused();
+      return nullptr;
+    }
     std::vector<int> fds;
     for (const std::shared_ptr<const MappedFile>& file : files_)
       fds.push_back(file->fd.get());
@@ -45,10 +49,18 @@ const SymbolName* SymbolFile::NameOf(uint32_t number) {
       name.name = Demangle(name.system_name.substr(0, name.system_name.find("@@")));
     }
     constexpr size_t kNodeBytes = 128;  // about what the map and two strings cost
-    name_bytes_ += kNodeBytes + name.name.capacity() + name.system_name.capacity();
+    const size_t bytes = kNodeBytes + name.name.capacity() + name.system_name.capacity();
+    name_bytes_ += bytes;
+    budget->Take(bytes);
     found = names_.emplace(number, std::move(name)).first;
   }
   return found->second.name.empty() ? nullptr : &found->second;
+}
+
+void SymbolFile::EndWindow() {
+  if (name_bytes_ < kMaxNameBytesOfFile / 2) return;
+  names_.clear();
+  name_bytes_ = 0;
 }
 
 void SymbolFile::WantLines(uint64_t file_offset) {
@@ -58,11 +70,11 @@ void SymbolFile::WantLines(uint64_t file_offset) {
 }
 
 void SymbolFile::ResolveLines(ParserProcess* parser, std::chrono::nanoseconds budget,
-                              LineCounts* counts) {
+                              NameBudget* names, LineCounts* counts) {
   if (budget.count() <= 0) return lines_.GiveUpWanted(counts);
   std::vector<int> fds = {files_[*symbols_.dwarf_file]->fd.get()};
   if (alternate_) fds.push_back(alternate_->fd.get());
-  lines_.Resolve(parser, fds, budget, counts);
+  lines_.Resolve(parser, fds, budget, names, counts);
 }
 
 std::span<const FileLines::Frame> SymbolFile::LinesOf(uint64_t file_offset) const {

@@ -4,8 +4,9 @@
 // The table came from the parsing child and may be shared with equal files; names are read from
 // this file alone, so that nobody names the functions of another container's file.
 //
-// Thread: one owner. Bounds: memory is what Bytes() says; the owner evicts. Errors: a file without
-// symbols has no names; that is all.
+// Thread: one owner. Bounds: memory is what Bytes() says; the owner evicts. Names:
+// kMaxNameBytesOfFile, and the owner's budget; what is beyond has none and is counted there.
+// Errors: a file without symbols has no names; that is all.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@
 
 namespace flamefleet::agent {
 
+constexpr size_t kMaxNameBytesOfFile = 8 << 20;  // 20,000 names of C++
+
 class SymbolFile {
  public:
   struct Place {
@@ -35,13 +38,17 @@ class SymbolFile {
   SymbolFile(std::vector<std::shared_ptr<const MappedFile>> files, ProgramSymbols symbols,
              std::shared_ptr<const SymbolTable> table, std::shared_ptr<const MappedFile> alternate);
 
-  Place Find(uint64_t file_offset);
+  Place Find(uint64_t file_offset, NameBudget* budget);
+  // Forgets the names when there is not much room for others any more. No pointer to them is valid
+  // then.
+  void EndWindow();
 
   // Asks for inlined functions and lines of the place with the next ResolveLines.
   void WantLines(uint64_t file_offset);
   bool wants_lines() const { return lines_.has_wanted(); }
   // Without a `budget` what is wanted goes out without them.
-  void ResolveLines(ParserProcess* parser, std::chrono::nanoseconds budget, LineCounts* counts);
+  void ResolveLines(ParserProcess* parser, std::chrono::nanoseconds budget, NameBudget* names,
+                    LineCounts* counts);
   // As FileLines::Find.
   std::span<const FileLines::Frame> LinesOf(uint64_t file_offset) const;
 
@@ -51,7 +58,7 @@ class SymbolFile {
   size_t Bytes() const;
 
  private:
-  const SymbolName* NameOf(uint32_t number);
+  const SymbolName* NameOf(uint32_t number, NameBudget* budget);
 
   std::vector<std::shared_ptr<const MappedFile>> files_;
   ProgramSymbols symbols_;

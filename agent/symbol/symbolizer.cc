@@ -111,16 +111,20 @@ Symbolizer::Files Symbolizer::FindDebugFiles(const ProcessImage& image, const st
 }
 
 std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const std::string& path,
-                                             const std::shared_ptr<const MappedFile>& file) {
+                                             const std::shared_ptr<const MappedFile>& file,
+                                             bool* may_retry) {
   if (!reads_new_files_ || failing_ns_ > kMaxFailingNanos) return nullptr;
   const int64_t start_ns = SystemClock().MonotonicNanos();
-  const auto count_failure = [this, start_ns] {
+  const auto count_failure = [this, start_ns, may_retry](const Status& status) {
     failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
+    // It died or was late; perhaps the machine had no memory or no time just then.
+    *may_retry |=
+        status.code() == StatusCode::kDataLoss || status.code() == StatusCode::kDeadlineExceeded;
   };
   Result<Parsed> program = Parse({file});
   if (!program.ok()) {
     if (program.status().code() == StatusCode::kUnavailable) return nullptr;
-    count_failure();
+    count_failure(program.status());
     return std::make_unique<SymbolFile>(file);
   }
   const bool has_lines = program->symbols.dwarf_file || !lines_wanted_;
@@ -129,16 +133,26 @@ std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const st
        FindDebugFiles(image, path, program->symbols)) {
     Result<Parsed> both = Parse({file, debug});
     if (both.ok()) return Make(image, *std::move(both));
-    count_failure();
+    count_failure(both.status());
   }
   return Make(image, *std::move(program));
+}
+
+void Symbolizer::Load(const ProcessImage& image, const std::string& path,
+                      const std::shared_ptr<const MappedFile>& file, Cached* cached) {
+  constexpr uint64_t kFirstDistance = 6;  // windows; then four times as many
+  bool may_retry = false;
+  cached->file = Open(image, path, file, &may_retry);
+  cached->retry_window = 0;
+  if (may_retry && ++cached->strikes < kMaxFileStrikes)
+    cached->retry_window = window_ + (kFirstDistance << (2 * (cached->strikes - 1)));
 }
 
 SymbolFile* Symbolizer::FileOf(const ProcessImage& image, const ImageMapping& mapping) {
   const std::shared_ptr<const MappedFile>& file = mapping.path == "[vdso]" ? vdso_ : mapping.file;
   if (!file) return nullptr;
-  Cached& cached = files_[{file->device, file->inode, file->size, file->modified_ns}];
-  if (!cached.file) cached.file = Open(image, mapping.path, file);
+  Cached& cached = files_[file->id()];
+  if (!cached.file) Load(image, mapping.path, file, &cached);
   cached.last_window = window_;
   return cached.file.get();
 }
@@ -189,7 +203,7 @@ const SymbolName& Symbolizer::UserName(const ProcessImage& image, const ImageMap
   uint64_t offset = address - mapping.start + mapping.offset;
   SymbolFile* const file = FileOf(image, mapping);
   if (file != nullptr) {
-    const SymbolFile::Place place = file->Find(offset);
+    const SymbolFile::Place place = file->Find(offset, &names_);
     if (place.name != nullptr) return *place.name;
     offset = place.function_offset;
   }
@@ -225,7 +239,7 @@ std::span<const Symbolizer::Frame> Symbolizer::UserFrames(const ProcessImage& im
   // The outermost one is called as its symbol is, with and without lines.
   if (frames_.empty()) frames_.emplace_back();
   const bool has_name = frames_.back().name != nullptr && frames_.back().name != &kUnknown;
-  if (!has_name || file->Find(offset).name != nullptr)
+  if (!has_name || file->Find(offset, &names_).name != nullptr)
     frames_.back().name = &UserName(image, mapping, address);
   return frames_;
 }
@@ -243,8 +257,9 @@ void Symbolizer::ResolveLines() {
   for (const auto& [id, cached] : files_) {
     if (!cached.file || !cached.file->wants_lines()) continue;
     const int64_t start_ns = SystemClock().MonotonicNanos();
-    cached.file->ResolveLines(
-        parser_.get(), std::min<std::chrono::nanoseconds>(left, kMaxLineTimeOfFile), &line_counts_);
+    cached.file->ResolveLines(parser_.get(),
+                              std::min<std::chrono::nanoseconds>(left, kMaxLineTimeOfFile), &names_,
+                              &line_counts_);
     left -= std::chrono::nanoseconds(SystemClock().MonotonicNanos() - start_ns);
   }
 }
@@ -297,6 +312,14 @@ size_t Symbolizer::FileBytes() const {
 
 void Symbolizer::EndWindow() {
   ++window_;
+  std::erase_if(files_, [this](const auto& item) {
+    return item.second.last_window + kIdleFileWindows < window_;
+  });
+  for (auto& [id, cached] : files_) {
+    if (cached.retry_window != 0 && window_ >= cached.retry_window) cached.file.reset();
+    if (cached.file) cached.file->EndWindow();
+  }
+  names_.Refill(kMaxNewNameBytes);
   size_t bytes = FileBytes();
   while (files_.size() > kMaxSymbolFiles || (bytes > max_bytes_ && !files_.empty())) {
     auto oldest = files_.begin();

@@ -6,15 +6,16 @@
 // the parser answered, never by a build ID, which a container can give to any file. Kernel symbols
 // are read at the first kernel frame and again when the set of modules changed.
 //
-// Thread: one owner. Bounds: tables of `max_bytes` after EndWindow, kMaxSymbolFiles of them; once
-// files that could not be parsed have taken kMaxFailingNanos of a window, further new ones wait for
-// the next. Errors: none; what has no name gets "file+0xoffset" (the offset of its function where
-// that is known, else its own), "[anonymous]", "[unknown]" or "[kernel]".
+// Thread: one owner. Bounds: tables of `max_bytes` after EndWindow, kMaxSymbolFiles of them, each
+// for kIdleFileWindows after its last use, and kMaxNewNameBytes of names and lines in a window;
+// once files that could not be parsed have taken kMaxFailingNanos of a window, further new ones
+// wait for the next. A file whose parser dies or is late is tried kMaxFileStrikes times, with
+// growing distance. Errors: none; what has no name gets "file+0xoffset" (the offset of its function
+// where that is known, else its own), "[anonymous]", "[unknown]" or "[kernel]".
 #pragma once
 
 #include <array>
 #include <chrono>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -33,6 +34,9 @@
 namespace flamefleet::agent {
 
 constexpr size_t kMaxSymbolFiles = 1024;
+constexpr uint64_t kIdleFileWindows = 30;  // of 10 s; until then a file holds its file system busy
+constexpr size_t kMaxNewNameBytes = 16 << 20;
+constexpr int kMaxFileStrikes = 3;
 constexpr int64_t kMaxFailingNanos = 5'000'000'000;
 constexpr std::chrono::milliseconds kMaxLineTime{1000};       // of a window
 constexpr std::chrono::milliseconds kMaxLineTimeOfFile{500};  // of that
@@ -80,21 +84,18 @@ class Symbolizer {
 
   size_t Bytes() const { return FileBytes() + PerfMapBytes(); }
   uint64_t unnamed_addresses() const { return unnamed_; }
+  // Look-ups of functions that have a name for which there was no room.
+  uint64_t names_refused() const { return names_.refused(); }
+  size_t file_count() const { return files_.size(); }
 
  private:
-  struct FileId {
-    uint64_t device = 0;
-    uint64_t inode = 0;
-    uint64_t size = 0;
-    int64_t modified_ns = 0;
-    friend auto operator<=>(const FileId&, const FileId&) = default;
-  };
   using Digest = std::array<uint8_t, 32>;  // SHA-256
   struct Cached {
     std::unique_ptr<SymbolFile> file;
     uint64_t last_window = 0;
+    int strikes = 0;
+    uint64_t retry_window = 0;  // not 0: opened anew in it
   };
-
   struct CachedMap {
     PerfMap map;
     uint64_t last_window = 0;  // in which it was read
@@ -112,9 +113,12 @@ class Symbolizer {
                                                   const AlternateLink& link);
   const std::shared_ptr<const RootDirectory>& HostRoot();
   SymbolFile* FileOf(const ProcessImage& image, const ImageMapping& mapping);
-  // Null when the file cannot be parsed now, for a reason that is not the file's.
+  // Null when the file cannot be parsed now, for a reason that is not the file's. `may_retry`
+  // becomes true when another time might give more.
   std::unique_ptr<SymbolFile> Open(const ProcessImage& image, const std::string& path,
-                                   const std::shared_ptr<const MappedFile>& file);
+                                   const std::shared_ptr<const MappedFile>& file, bool* may_retry);
+  void Load(const ProcessImage& image, const std::string& path,
+            const std::shared_ptr<const MappedFile>& file, Cached* cached);
   Result<Parsed> Parse(Files files);
   std::unique_ptr<SymbolFile> Make(const ProcessImage& image, Parsed parsed);
   // Those that exist; only the parser can tell which belongs to the program.
@@ -134,6 +138,7 @@ class Symbolizer {
   const std::shared_ptr<ParserProcess> parser_;
   bool reads_new_files_ = true;
   int64_t failing_ns_ = 0;  // spent in this window on files that could not be parsed
+  NameBudget names_{kMaxNewNameBytes};
   std::map<FileId, Cached> files_;
   std::map<Digest, std::weak_ptr<const SymbolTable>> tables_;  // by what was answered
   const std::shared_ptr<const MappedFile> vdso_;

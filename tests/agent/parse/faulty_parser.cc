@@ -40,6 +40,7 @@ Result<std::string> Answer(std::span<const int> files, std::string_view argument
 
 int main() {
   using flamefleet::agent::ParseKind;
-  return flamefleet::agent::ServeParser(
-      STDIN_FILENO, {{ParseKind::kSymbols, Answer}, {ParseKind::kUnwindInfo, Answer}});
+  return flamefleet::agent::ServeParser(STDIN_FILENO, {{ParseKind::kSymbols, Answer},
+                                                       {ParseKind::kUnwindInfo, Answer},
+                                                       {ParseKind::kLines, Answer}});
 }

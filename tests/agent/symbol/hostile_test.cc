@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "agent/symbol/symbolizer.h"
@@ -57,6 +58,50 @@ TEST_F(HostileTest, ASparseFileOfNothing) {
                          "ELF";
   std::filesystem::resize_file(bad_, kMaxMappedFileBytes);
   EXPECT_EQ(NameIn(bad_, 0x1000), "bad+0x1000");
+  ExpectThatOthersAreNamed();
+}
+
+// An address costs its program nothing: a chain of frames through every function does.
+TEST_F(HostileTest, MoreNamesThanThereIsMemoryFor) {
+  constexpr size_t kFunctions = 2000;
+  {
+    std::ofstream source(bad_ + ".s");
+    source << ".text\n";
+    for (size_t i = 0; i < kFunctions; ++i) {
+      const std::string name = "f" + std::to_string(i) + "_" + std::string(4000, 'x');
+      source << ".globl " << name << "\n.type " << name << ", @function\n"
+             << name << ":\n.fill 16, 1, 0x90\n.size " << name << ", 16\n";
+    }
+  }
+  ASSERT_EQ(
+      RunCommand({"sh", "-c",
+                  "as -o " + bad_ + ".o " + bad_ + ".s && ld -shared -o " + bad_ + " " + bad_ +
+                      ".o && cp " + bad_ + " " + bad_ + "2 && cp " + bad_ + " " + bad_ + "3"})
+          .exit_code,
+      0);
+  const std::string text =
+      RunCommand({"sh", "-c", "readelf -SW " + bad_ + " | grep ' .text '"}).out;
+  std::istringstream fields(text.substr(text.find("PROGBITS") + 8));
+  uint64_t address = 0;
+  uint64_t begin = 0;
+  fields >> std::hex >> address >> begin;
+  const auto count_named = [&](const std::string& path) {
+    size_t named = 0;
+    for (size_t i = 0; i < kFunctions; ++i) {
+      if (NameIn(path, begin + 16 * i).starts_with("f" + std::to_string(i) + "_")) ++named;
+    }
+    return named;
+  };
+  constexpr size_t kNameBytes = 8000;  // mangled and not
+  const size_t in_file = count_named(bad_);
+  EXPECT_LE(in_file, kMaxNameBytesOfFile / kNameBytes + 1);
+  EXPECT_GT(in_file, kFunctions / 4);
+  EXPECT_EQ(symbolizer_.names_refused(), kFunctions - in_file);
+  const size_t in_all = in_file + count_named(bad_ + "2") + count_named(bad_ + "3");
+  EXPECT_LE(in_all, kMaxNewNameBytes / kNameBytes + 2);
+  EXPECT_LE(symbolizer_.Bytes(), kMaxNewNameBytes + (2 << 20));
+  symbolizer_.EndWindow();
+  EXPECT_EQ(count_named(bad_), in_file);
   ExpectThatOthersAreNamed();
 }
 
