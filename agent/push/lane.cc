@@ -105,7 +105,7 @@ void Lane::SendUntilStopped(const std::stop_token& stop) {
 SteadyTime Lane::MayTake(SteadyTime now) const {
   if (client_ == nullptr) return SteadyTime::max();
   const SteadyTime next = std::max(circuit_.NextSend(under_way_), bytes_.NextTake());
-  return std::max(next, now);
+  return std::max({next, spool_rest_, now});
 }
 
 // The fresh ones first. `next`: when to look again if there is nothing.
@@ -167,7 +167,7 @@ void Lane::Send(Job job, const std::stop_token& stop) {
     outcome = job.client->Push(job.profile, stop);
     ledger_.Answered(std::chrono::steady_clock::now() - job.begun);
     if (stop.stop_requested() && outcome.kind != Outcome::Kind::kDelivered) {
-      spool_.Release(job.profile).IgnoreError();
+      Release(job.profile);
       return;
     }
     NoteAnswer(job, outcome);
@@ -183,7 +183,7 @@ void Lane::Settle(const Job& job, const Outcome& outcome) {
   const SpooledProfile& profile = job.profile;
   switch (outcome.kind) {
     case Outcome::Kind::kRetry:
-      spool_.Release(profile).IgnoreError();  // without its count at worst
+      Release(profile);
       ledger_.Retried();
       ledger_.Delayed(profile.collection, outcome.reason, outcome.message);
       return;
@@ -212,8 +212,25 @@ void Lane::Split(const SpooledProfile& profile, const Outcome& outcome) {
     ledger_.Split(parts->size());
     settled_();
   } else {
-    spool_.Release(profile).IgnoreError();
+    NoteSpool(replaced);
+    Release(profile);
   }
+}
+
+void Lane::Release(const SpooledProfile& profile) {
+  const Status released = spool_.Release(profile);  // without its count at worst
+  if (released.code() == StatusCode::kNotFound) {
+    ledger_.Dropped(profile, reasons::kSpoolDamaged, ErrorMessage(released));
+    settled_();
+  } else {
+    NoteSpool(released);
+  }
+}
+
+void Lane::NoteSpool(const Status& status) {
+  if (status.ok()) return;
+  const MutexLock lock(&mutex_);
+  spool_rest_ = std::chrono::steady_clock::now() + kSpoolPause;
 }
 
 void Lane::Drop(const SpooledProfile& profile, std::string_view reason,

@@ -80,6 +80,9 @@ class Lane {
   void Split(const SpooledProfile& profile, const Outcome& outcome);
   void NoteAnswer(const Job& job, const Outcome& outcome);
   void Drop(const SpooledProfile& profile, std::string_view reason, const std::string& message);
+  void Release(const SpooledProfile& profile);
+  // Leaves a spool alone for a while whose file cannot be changed.
+  void NoteSpool(const Status& status);
 
   const std::string name_;
   const LaneOptions options_;
@@ -97,6 +100,7 @@ class Lane {
   Circuit circuit_ FF_GUARDED_BY(mutex_);
   TokenBucket bytes_ FF_GUARDED_BY(mutex_);
   TokenBucket backlog_ FF_GUARDED_BY(mutex_);
+  SteadyTime spool_rest_ FF_GUARDED_BY(mutex_){};  // until then nothing is taken
   int under_way_ FF_GUARDED_BY(mutex_) = 0;
   uint64_t wakes_ FF_GUARDED_BY(mutex_) = 0;  // counts Wake, so that none is missed
 

@@ -152,6 +152,7 @@ void Pusher::StoreUntilStopped(const std::stop_token& stop) {
   auto next_sweep = std::chrono::steady_clock::now() + kSweepInterval;
   for (;;) {
     std::vector<SpooledProfile> batch = AwaitPending(stop);
+    if (spool_->IsDamaged()) StartOver(DataLossError("read the spool: its file is damaged"));
     while (!batch.empty() && !Store(batch)) {
       if (!WaitForStop(stop, kSpoolPause)) continue;
       ledger_.Dropped(batch, reasons::kAgentStopped, "the spool could not be written");
@@ -192,13 +193,10 @@ bool Pusher::Store(std::vector<SpooledProfile>& batch) {
 
 void Pusher::StartOver(const Status& why) {
   Log(LogLevel::kError, "spool is damaged, beginning a new one", {{"error", why}});
-  const int64_t lost = spool_->Profiles();
-  const Status begun = spool_->StartOver();
-  if (begun.ok()) {
-    ledger_.Lost(lost, reasons::kSpoolDamaged);
-  } else {
-    Log(LogLevel::kError, "no new spool either", {{"error", begun}});
-  }
+  int64_t lost = 0;
+  const Status begun = spool_->StartOver(&lost);
+  ledger_.Lost(lost, reasons::kSpoolDamaged);
+  if (!begun.ok()) Log(LogLevel::kError, "no new spool yet", {{"error", begun}});
 }
 
 void Pusher::Sweep() {

@@ -1,52 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/spool/spool.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <filesystem>
 #include <utility>
 
 namespace flamefleet::agent {
 namespace {
 
-constexpr int64_t kSchemaVersion = 1;
 // Rows that are evicted before the room is measured again.
 constexpr int kEvictBatch = 16;
 // Of the columns beside the body, and of their share of the index.
 constexpr int64_t kRowOverhead = 512;
-// The log is cut back after a large batch. Debian's SQLite overwrites what is deleted unless it is
-// told not to: twice the writing, for profiles that lay there in plain before.
-constexpr char kPragmas[] =
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304;"
-    "PRAGMA cache_size = -1024; PRAGMA secure_delete = OFF;";
-constexpr char kSchema[] = R"(
-  BEGIN;
-  CREATE TABLE profile (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    backend TEXT NOT NULL,
-    errors INTEGER NOT NULL,
-    time_ns INTEGER NOT NULL,
-    spread_ns INTEGER NOT NULL,
-    pod_uid TEXT NOT NULL,
-    container TEXT NOT NULL,
-    type INTEGER NOT NULL,
-    raw_bytes INTEGER NOT NULL,
-    body BLOB NOT NULL
-  );
-  CREATE INDEX profile_order ON profile (backend, errors, id);
-  PRAGMA user_version = 1;
-  COMMIT;)";
-constexpr std::array<const char*, 3> kFileSuffixes = {"", "-wal", "-shm"};
-
-// Columns of every SELECT here, before the body where it is wanted.
-#define FF_COLUMNS \
-  "id, backend, errors, time_ns, pod_uid, container, type, length(body), spread_ns, raw_bytes"
-
+// Of the columns that every SELECT here has; see spool_file.cc.
 SpooledProfile ReadRow(const SqliteStatement& row) {
   return {.id = row.Int(0),
           .collection = {.pod_uid = std::string(row.Bytes(4)),
@@ -60,113 +24,25 @@ SpooledProfile ReadRow(const SqliteStatement& row) {
           .bytes = row.Int(7)};
 }
 
-std::string PathOf(const SpoolOptions& options) {
-  return options.directory.empty() ? ":memory:" : options.directory + "/" + Spool::kFileName;
-}
-
-Result<UniqueFd> LockDirectory(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) return UnavailableError("create " + directory + ": " + error.message());
-  const std::string path = directory + "/lock";
-  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!file.ok()) return ErrnoError(errno, "open " + path);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
-  if (errno == EWOULDBLOCK) {
-    return AlreadyExistsError("lock " + path + ": another agent of this node has the spool");
-  }
-  return ErrnoError(errno, "lock " + path);
-}
-
 }  // namespace
-
-Result<std::unique_ptr<Spool>> Spool::Open(const SpoolOptions& options, bool* damaged) {
-  std::unique_ptr<Spool> spool(new Spool(options));
-  if (spool->survives()) {
-    FF_ASSIGN_OR_RETURN(spool->lock_file_, LockDirectory(options.directory));
-  }
-  const MutexLock lock(&spool->mutex_);
-  Status opened = spool->OpenFile();
-  const bool is_damaged = opened.code() == StatusCode::kDataLoss;
-  if (damaged != nullptr) *damaged = is_damaged;
-  if (is_damaged) {
-    spool->DeleteFiles();
-    opened = spool->OpenFile();
-  }
-  FF_RETURN_IF_ERROR(opened);
-  return spool;
-}
-
-Status Spool::StartOver() {
-  const MutexLock lock(&mutex_);
-  DeleteFiles();
-  const Status opened = OpenFile();
-  if (!opened.ok()) connection_.reset();
-  return opened;
-}
 
 Status Spool::CheckOpen() const {
   return connection_ ? OkStatus() : UnavailableError("the spool has no file");
 }
 
-void Spool::DeleteFiles() {
-  for (SqliteStatement* statement : {&insert_, &delete_, &release_, &newest_, &oldest_, &old_,
-                                     &oldest_of_all_, &page_count_, &free_count_}) {
-    *statement = {};
-  }
-  connection_.reset();
-  totals_.clear();
-  taken_.clear();
-  for (const char* suffix : kFileSuffixes)
-    ::unlink((PathOf(options_) + suffix).c_str());
+Status Spool::Note(Status status) {
+  if (status.code() == StatusCode::kDataLoss) damaged_ = true;
+  return status;
 }
 
-Status Spool::OpenFile() {
-  FF_ASSIGN_OR_RETURN(connection_, SqliteConnection::Open(
-                                       PathOf(options_), SqliteConnection::Mode::kReadWriteCreate));
-  SqliteConnection& db = *connection_;
-  FF_RETURN_IF_ERROR(db.Execute(kPragmas));
-  FF_ASSIGN_OR_RETURN(const int64_t version, db.QueryInt("PRAGMA user_version"));
-  if (version == 0) {
-    const Status created = db.Execute(kSchema);
-    // A table that is there already: the file is a database of something else.
-    if (created.code() == StatusCode::kInternal) return DataLossError(ErrorMessage(created));
-    FF_RETURN_IF_ERROR(created);
-    // Ids are never used twice: a profile of the file before may still be on its way.
-    const std::string sequence =
-        "INSERT INTO sqlite_sequence VALUES ('profile', " + std::to_string(last_id_) + ")";
-    FF_RETURN_IF_ERROR(db.Execute(sequence.c_str()));
-  } else if (version != kSchemaVersion) {
-    return DataLossError("open " + PathOf(options_) + ": schema version " +
-                         std::to_string(version) + " is of another flamefleet-agent");
+Status Spool::DeleteLeftovers() {
+  while (!leftovers_.empty()) {
+    const int64_t id = *leftovers_.begin();
+    FF_RETURN_IF_ERROR(Note(Delete(id)));
+    taken_.erase(id);
+    leftovers_.erase(id);
   }
-  FF_ASSIGN_OR_RETURN(page_bytes_, db.QueryInt("PRAGMA page_size"));
-  FF_ASSIGN_OR_RETURN(insert_, db.Prepare("INSERT INTO profile (backend, errors, time_ns, pod_uid, "
-                                          "container, type, spread_ns, raw_bytes, body) "
-                                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
-  FF_ASSIGN_OR_RETURN(delete_, db.Prepare("DELETE FROM profile WHERE id = ?1"));
-  FF_ASSIGN_OR_RETURN(release_, db.Prepare("UPDATE profile SET errors = ?2 WHERE id = ?1"));
-  FF_ASSIGN_OR_RETURN(newest_, db.Prepare("SELECT " FF_COLUMNS ", body FROM profile WHERE "
-                                          "backend = ?1 AND errors = 0 ORDER BY id DESC"));
-  FF_ASSIGN_OR_RETURN(oldest_, db.Prepare("SELECT " FF_COLUMNS ", body FROM profile WHERE "
-                                          "backend = ?1 ORDER BY errors, id"));
-  FF_ASSIGN_OR_RETURN(old_, db.Prepare("SELECT " FF_COLUMNS " FROM profile WHERE backend = ?1 "
-                                       "ORDER BY errors, id"));
-  FF_ASSIGN_OR_RETURN(oldest_of_all_, db.Prepare("SELECT " FF_COLUMNS " FROM profile ORDER BY id"));
-  FF_ASSIGN_OR_RETURN(page_count_, db.Prepare("PRAGMA page_count"));
-  FF_ASSIGN_OR_RETURN(free_count_, db.Prepare("PRAGMA freelist_count"));
-  return LoadTotals();
-}
-
-Status Spool::LoadTotals() {
-  FF_ASSIGN_OR_RETURN(
-      SqliteStatement rows,
-      connection_->Prepare("SELECT backend, count(*), sum(length(body)) FROM profile GROUP BY 1"));
-  for (;;) {
-    FF_ASSIGN_OR_RETURN(const bool row, rows.Step());
-    if (!row) return OkStatus();
-    totals_[std::string(rows.Bytes(0))] = {.profiles = rows.Int(1), .bytes = rows.Int(2)};
-  }
+  return OkStatus();
 }
 
 template <typename Work>
@@ -244,7 +120,9 @@ Status Spool::MakeRoom(int64_t bytes, std::vector<SpooledProfile>& evicted) {
 
 Result<std::vector<SpooledProfile>> Spool::Append(std::vector<SpooledProfile>& profiles) {
   const MutexLock lock(&mutex_);
-  FF_RETURN_IF_ERROR(CheckOpen());
+  // A file that could not be made before may be made now.
+  if (!connection_) FF_RETURN_IF_ERROR(OpenFile());
+  DeleteLeftovers().IgnoreError();  // else the next time
   std::vector<SpooledProfile> refused;
   std::vector<SpooledProfile> evicted;
   const auto too_large = [this](const SpooledProfile& profile) {
@@ -279,16 +157,16 @@ Result<std::optional<SpooledProfile>> Spool::TakeFirst(SqliteStatement& statemen
                                                        int64_t since_ns) {
   FF_RETURN_IF_ERROR(CheckOpen());
   statement.BindText(1, backend);
+  statement.BindInt(2, since_ns);
   std::optional<SpooledProfile> found;
   for (;;) {
     const Result<bool> row = statement.Step();
     if (!row.ok()) {
       statement.Reset();
-      return row.status();
+      return Note(row.status());
     }
     if (!*row) break;
     if (taken_.contains(statement.Int(0))) continue;
-    if (statement.Int(3) < since_ns) break;
     found = ReadRow(statement);
     found->body = statement.Bytes(10);
     taken_.insert(found->id);
@@ -312,24 +190,23 @@ Result<std::optional<SpooledProfile>> Spool::TakeOldest(const std::string& backe
 Status Spool::Remove(const SpooledProfile& profile) {
   const MutexLock lock(&mutex_);
   if (!taken_.contains(profile.id)) return OkStatus();  // of a file that is gone
-  FF_RETURN_IF_ERROR(Delete(profile.id));
-  taken_.erase(profile.id);
   Count(profile, -1);
-  return OkStatus();
+  leftovers_.insert(profile.id);
+  return DeleteLeftovers();
 }
 
 Status Spool::Release(const SpooledProfile& profile) {
   const MutexLock lock(&mutex_);
-  if (taken_.erase(profile.id) == 0) return OkStatus();  // of a file that is gone
-  if (profile.errors == 0) return OkStatus();            // it stands there already
+  if (taken_.erase(profile.id) == 0) return NotFoundError("the spool began anew");
+  if (profile.errors == 0) return OkStatus();  // it stands there already
   release_.BindInt(1, profile.id);
   release_.BindInt(2, profile.errors);
-  return release_.Run();
+  return Note(release_.Run());
 }
 
 Status Spool::Replace(const SpooledProfile& profile, std::vector<SpooledProfile>& parts) {
   const MutexLock lock(&mutex_);
-  if (!taken_.contains(profile.id)) return FailedPreconditionError("the spool began anew");
+  if (!taken_.contains(profile.id)) return NotFoundError("the spool began anew");
   const Status done = Transact([&]() FF_REQUIRES(mutex_) -> Status {
     FF_RETURN_IF_ERROR(Delete(profile.id));
     for (SpooledProfile& part : parts)
@@ -352,6 +229,7 @@ Result<std::vector<SpooledProfile>> Spool::RemoveOlder(const std::string& backen
   old_.BindText(1, backend);
   while (static_cast<int>(old.size()) < limit) {
     const Result<bool> row = old_.Step();
+    if (!row.ok()) Note(row.status()).IgnoreError();  // what was read goes
     if (!row.ok() || !*row || old_.Int(3) >= before_ns) break;
     if (!taken_.contains(old_.Int(0))) old.push_back(ReadRow(old_));
   }
@@ -378,6 +256,11 @@ Backlog Spool::BacklogOf(const std::string& backend) {
   if (row.ok() && *row) backlog.oldest_ns = old_.Int(3);
   old_.Reset();
   return backlog;
+}
+
+bool Spool::IsDamaged() const {
+  const MutexLock lock(&mutex_);
+  return damaged_;
 }
 
 std::set<std::string> Spool::Backends() const {

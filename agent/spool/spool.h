@@ -78,18 +78,21 @@ class Spool {
   // The oldest of a backend; those with errors come last.
   Result<std::optional<SpooledProfile>> TakeOldest(const std::string& backend);
 
-  // What becomes of a taken profile.
+  // What becomes of a taken profile. One that cannot be deleted now counts as removed, is not
+  // handed out again, and is deleted later. kNotFound: StartOver lost it meanwhile.
   Status Remove(const SpooledProfile& profile);
   Status Release(const SpooledProfile& profile);  // with its `errors`
   // Others come in its place, in one transaction.
   Status Replace(const SpooledProfile& profile, std::vector<SpooledProfile>& parts);
 
-  // Removes the oldest as long as they are older than `before_ns`, at most `limit`, and hands them
-  // back without bodies. They arrive by time, more or less, so the first that is younger ends it.
+  // Removes those older than `before_ns`, at most `limit`, and hands them back without bodies.
   Result<std::vector<SpooledProfile>> RemoveOlder(const std::string& backend, int64_t before_ns,
                                                   int limit);
-  // Deletes a file that turned out to be damaged and begins anew.
-  Status StartOver();
+  // Whether reading or changing the file has met damage.
+  bool IsDamaged() const;
+  // Deletes a file that turned out to be damaged and begins anew. `lost`: profiles that were in it,
+  // without those that are taken. After an error there is no spool until Append can make one.
+  Status StartOver(int64_t* lost);
 
   Backlog BacklogOf(const std::string& backend);
   std::set<std::string> Backends() const;
@@ -102,6 +105,8 @@ class Spool {
 
   Status CheckOpen() const FF_REQUIRES(mutex_);
   Status OpenFile() FF_REQUIRES(mutex_);
+  Status PrepareFile() FF_REQUIRES(mutex_);
+  void CloseFile() FF_REQUIRES(mutex_);
   void DeleteFiles() FF_REQUIRES(mutex_);
   Status LoadTotals() FF_REQUIRES(mutex_);
   template <typename Work>
@@ -113,6 +118,9 @@ class Spool {
   Result<std::optional<SpooledProfile>> TakeFirst(SqliteStatement& statement,
                                                   const std::string& backend, int64_t since_ns)
       FF_REQUIRES(mutex_);
+  // Remembers damage.
+  Status Note(Status status) FF_REQUIRES(mutex_);
+  Status DeleteLeftovers() FF_REQUIRES(mutex_);
   void Count(const SpooledProfile& profile, int sign) FF_REQUIRES(mutex_);
 
   const SpoolOptions options_;
@@ -132,6 +140,8 @@ class Spool {
   int64_t page_bytes_ FF_GUARDED_BY(mutex_) = 0;
   int64_t last_id_ FF_GUARDED_BY(mutex_) = 0;  // of all files
   std::set<int64_t> taken_ FF_GUARDED_BY(mutex_);
+  std::set<int64_t> leftovers_ FF_GUARDED_BY(mutex_);  // of taken_: to be deleted
+  bool damaged_ FF_GUARDED_BY(mutex_) = false;
   std::map<std::string, Backlog> totals_ FF_GUARDED_BY(mutex_);  // oldest_ns is not kept
 };
 

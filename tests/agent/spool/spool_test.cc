@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/sqlite.h"
 #include "tests/support/temp_dir.h"
 
 namespace flamefleet::agent {
@@ -145,6 +146,53 @@ TEST_F(SpoolTest, WhatIsTooOldGoes) {
   EXPECT_EQ(spool_->BacklogOf("b").profiles, 1);
 }
 
+TEST_F(SpoolTest, PartsOfAnOldProfileHideNoFreshOneAndGoWithTheOld) {
+  Append({Named("fresh", "a", 30), Named("old", "a", 10)});
+  ASSERT_EQ(TakeNewest(30), "fresh");  // though "old" came last
+  taken_ = {};
+  Append({Named("young", "a", 40), Named("older", "a", 5)});
+  const auto old = spool_->RemoveOlder("a", 20, 10);
+  ASSERT_EQ(old->size(), 2U);
+  EXPECT_EQ((*old)[0].time_ns, 5);
+  EXPECT_EQ(spool_->BacklogOf("a").oldest_ns, 30);
+}
+
+TEST_F(SpoolTest, WhatCannotBeDeletedIsRemovedAllTheSameAndDeletedLater) {
+  Append({Named("1"), Named("2")});
+  ASSERT_EQ(TakeOldest(), "1");
+  auto other = SqliteConnection::Open(options_.directory + "/" + Spool::kFileName,
+                                      SqliteConnection::Mode::kReadWriteCreate);
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(other
+                  ->Execute("CREATE TRIGGER full BEFORE DELETE ON profile BEGIN "
+                            "SELECT RAISE(FAIL, 'disk full'); END")
+                  .ok());
+  EXPECT_FALSE(spool_->Remove(taken_).ok());
+  EXPECT_EQ(spool_->Profiles(), 1);
+  EXPECT_EQ(spool_->Bytes(), 1);
+  EXPECT_EQ(TakeOldest(), "2");
+  EXPECT_EQ(TakeOldest(), "");
+  ASSERT_TRUE(other->Execute("DROP TRIGGER full").ok());
+  Append({Named("3")});
+  EXPECT_EQ(*other->QueryInt("SELECT count(*) FROM profile"), 2);
+  EXPECT_EQ(spool_->Profiles(), 2);
+}
+
+TEST_F(SpoolTest, ASpoolThatCouldNotBeginAnewIsMadeByALaterAppend) {
+  Append({Named("1"), Named("2")});
+  TakeOldest();
+  const std::string folder = options_.directory;
+  std::filesystem::rename(folder, folder + ".away");
+  int64_t lost = 0;
+  EXPECT_FALSE(spool_->StartOver(&lost).ok());
+  EXPECT_EQ(lost, 1);
+  std::vector<SpooledProfile> profiles = {Named("3")};
+  EXPECT_FALSE(spool_->Append(profiles).ok());
+  std::filesystem::create_directory(folder);
+  Append(profiles);
+  EXPECT_EQ(TakeOldest(), "3");
+}
+
 TEST_F(SpoolTest, ASecondOpenWaitsItsTurn) {
   const auto second = Spool::Open(options_);
   EXPECT_EQ(second.status().code(), StatusCode::kAlreadyExists);
@@ -194,7 +242,10 @@ TEST_F(SpoolTest, ABeginningAnewForgetsWhatWasTakenAndUsesNoIdTwice) {
   Append({Named("1")});
   TakeOldest();
   const SpooledProfile before = taken_;
-  ASSERT_TRUE(spool_->StartOver().ok());
+  int64_t lost = 0;
+  ASSERT_TRUE(spool_->StartOver(&lost).ok());
+  EXPECT_EQ(lost, 0);  // it is on its way
+  EXPECT_EQ(spool_->Release(before).code(), StatusCode::kNotFound);
   Append({Named("2")});
   ASSERT_EQ(TakeOldest(), "2");
   EXPECT_GT(taken_.id, before.id);
