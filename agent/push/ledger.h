@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeliveryLedger: the books of delivery: what was produced, what became of it, and who is told.
-//   produced + recovered = delivered + dropped (by reason) + waiting
+//   produced + recovered + split = delivered + dropped (by reason) + waiting
 //
 // Thread: any.
 #pragma once

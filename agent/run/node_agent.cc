@@ -125,8 +125,7 @@ Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
   // Backends first: profiles of new jobs need them.
   const Status backends = pusher_.SetBackends(work.backends);
   if (!backends.ok()) {
-    Log(LogLevel::kError, "backend cannot be used, its profiles are dropped",
-        {{"error", backends}});
+    Log(LogLevel::kError, "backend cannot be used, its profiles wait", {{"error", backends}});
   }
   health_.SetCollections(work.collections);
   sampling_wanted_ = !work.cpu_targets.empty();
