@@ -10,8 +10,8 @@ HEAD = """\
 
 <!-- Made by `make docs-update` of crds/; a test compares. Do not edit. -->
 The objects that people write, and their status. `kubectl explain profilingtarget.spec.profiles` says the same on a
-cluster, one level at a time. `[]` is an element of a list, `{}` a value of a map. Examples are in [config/samples](../config/samples),
-reasons in [reasons.md](reasons.md).
+cluster, one level at a time. `[]` is an element of a list, `{}` a value of a map. Examples are in
+[config/samples](../config/samples), reasons in [reasons.md](reasons.md).
 """
 # In the order in which people meet them.
 FILES = ["profilingtargets", "profilingbackends", "agentpools"]
@@ -76,7 +76,7 @@ def render(folder):
         schema = version["schema"]["openAPIV3Schema"]
         names = crd["names"]
         page += [f"## {names['kind']}",
-                 f"`{crd['group']}/{version['name']}`, {crd['scope'].lower()}, short name `{names['shortNames'][0]}`. "
+                 f"`{crd['group']}/{version['name']}`, {crd['scope'].lower()}, short name `{names['shortNames'][0]}`.\n"
                  + " ".join(schema["description"].split())]
         page += [f"Rule: {rule['message']}." for rule in schema.get("x-kubernetes-validations", [])]
         for part in ("spec", "status"):

@@ -82,6 +82,11 @@ class DocsTest(unittest.TestCase):
                 with self.subTest(page.relative_to(ROOT), name=name):
                     self.assertTrue((ROOT / name).exists())
 
+    def test_prose_keeps_to_120_columns(self):
+        for page in pages():
+            long = [line for line in prose(page).splitlines() if len(line) > 120 and not line.startswith("|")]
+            self.assertEqual(long, [], page.relative_to(ROOT))
+
     def test_metrics_of_the_sources_are_in_the_reference(self):
         """docs_fleet_test compares all of it, and needs root."""
         declared = set()
