@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "tests/fakes/fake_clock.h"
@@ -46,7 +45,7 @@ TEST_F(ProgressTest, OneLateThreadAmongBusyOnesIsFound) {
 }
 
 TEST_F(ProgressTest, EndedLateWorkIsForgiven) {
-  std::optional<Progress::Work> work(std::in_place, progress_, seconds(10));
+  auto work = std::make_unique<Progress::Work>(progress_, seconds(10));
   clock_.Advance(60 * kNanosPerSecond);
   EXPECT_FALSE(progress_.Check().ok());
   work.reset();
