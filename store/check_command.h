@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `flamefleet-store check DIR`: is what a store has on disk whole? Prints a line per day and one per
-// problem; also while the store runs.
+// `flamefleet-store check DIR`: is what a store has on disk whole? Prints a line per day and one
+// per problem; also while the store runs.
 //
 // Thread: main.
 #pragma once

@@ -69,13 +69,15 @@ void Measure(Symbolizer* symbolizer, const ProcessImage& image, const std::strin
 
 int main(int argc, char** argv) {
   using namespace flamefleet::agent;  // NOLINT(google-build-using-namespace)
-  const ProcessImage image{
-      .root = RootDirectory::Open("/proc", static_cast<uint32_t>(::getpid()))};
+  const ProcessImage image{.root = RootDirectory::Open("/proc", static_cast<uint32_t>(::getpid()))};
   Symbolizer symbolizer("/proc", kCacheBytes);
   std::vector<std::string> paths(argv + 1, argv + argc);
   if (paths.empty()) {
-    paths = {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-             "/usr/bin/node", "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "/usr/bin/containerd",
+    paths = {"/usr/lib/x86_64-linux-gnu/libc.so.6",
+             "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+             "/usr/bin/node",
+             "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus",
+             "/usr/bin/containerd",
              "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"};
   }
   // The child starts with the first file.

@@ -28,7 +28,8 @@ TEST(TlsMaterial, IsMadeOnceAndThenLeftAlone) {
   EXPECT_EQ(second->material, first->material);
 }
 
-// Three years, an operator that looks every third day, an agent that reads what to trust a day late.
+// Three years, an operator that looks every third day, an agent that reads what to trust a day
+// late.
 TEST(TlsMaterial, AnAgentThatReadsADayLateTrustsEveryCertificateThatIsServed) {
   TlsMaterial material;
   std::vector<std::pair<int64_t, std::string>> bundles;  // since when
