@@ -246,13 +246,12 @@ std::span<const Symbolizer::Frame> Symbolizer::UserFrames(const ProcessImage& im
 
 void Symbolizer::WantLines(const ProcessImage& image, const ImageMapping& mapping,
                            uint64_t address) {
-  if (!lines_wanted_) return;
+  if (!lines_wanted_ || !reads_new_files_) return;  // nobody would ask
   if (SymbolFile* const file = FileOf(image, mapping))
     file->WantLines(address - mapping.start + mapping.offset);
 }
 
 void Symbolizer::ResolveLines() {
-  if (!reads_new_files_) return;
   std::chrono::nanoseconds left = kMaxLineTime;
   for (const auto& [id, cached] : files_) {
     if (!cached.file || !cached.file->wants_lines()) continue;

@@ -70,6 +70,28 @@ TEST(IdleFile, IsClosed) {
   EXPECT_TRUE(seen.expired());
 }
 
+TEST(Symbolizer, KeepsNoListOfLinesThatNobodyAsksFor) {
+  Symbolizer symbolizer("/proc", 64 << 20);
+  auto file = std::make_shared<MappedFile>();
+  file->fd.reset(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const ElfFile elf = *ReadElfFile(fd.get());
+  const ImageMapping mapping{.start = 0, .end = UINT64_MAX, .path = "/x", .file = file};
+  symbolizer.UserName({}, mapping, 0x1000);
+  symbolizer.SetReadsNewFiles(false);
+  for (int window = 0; window < 10; ++window) {
+    for (uint64_t i = 0; i < 1000; ++i)
+      symbolizer.WantLines({}, mapping, elf.text->offset + i);
+    symbolizer.ResolveLines();
+  }
+  symbolizer.SetReadsNewFiles(true);
+  symbolizer.ResolveLines();
+  uint64_t asked = 0;
+  for (const uint64_t count : symbolizer.line_counts())
+    asked += count;
+  EXPECT_EQ(asked, 0u);
+}
+
 TEST(FileLines, LinesBeyondTheBudgetAreCountedAndAskedForAgain) {
   FileLines lines;
   LineCounts counts{};
