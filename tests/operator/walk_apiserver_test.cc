@@ -43,7 +43,8 @@ struct Subject {
 };
 
 std::vector<Subject> Subjects() {
-  return {{kAgentPools, "", "default", json::object()},
+  // Not empty: the API server makes null of a map from which an apply takes all fields.
+  return {{kAgentPools, "", "default", {{"scope", "OptIn"}}},
           {kProfilingBackends, "", "main",
            R"({"default": true, "type": "Store",
                "store": {"managed": {"storage": {"ephemeral": true}}}})"_json},

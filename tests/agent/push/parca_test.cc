@@ -81,7 +81,7 @@ TEST_F(ParcaTest, AProfileArrivesWithItsNameLabelsAndCredentials) {
   Use(backend);
   Push();
   ASSERT_TRUE(Drain());
-  EXPECT_EQ(Delivered(), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
   ASSERT_EQ(server.Requests().size(), 1U);
   EXPECT_EQ(server.LastHeader("authorization"), "Bearer hush");
   const auto request = server.Requests()[0];
@@ -134,7 +134,7 @@ TEST_F(ParcaTlsTest, AServerOfTheAuthorityWithTheNameIsTrusted) {
   Use(backend_);
   Push();
   EXPECT_TRUE(Drain());
-  EXPECT_EQ(Delivered(), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
 }
 
 TEST_F(ParcaTlsTest, NoOtherServerIsSentAnything) {
@@ -167,7 +167,7 @@ TEST_F(ParcaTlsTest, AChangedAuthorityDeliversWhatTheOldOneCouldNot) {
   backend_.ca_pem = authority_.certificate;
   Use(backend_);
   EXPECT_TRUE(Drain());
-  EXPECT_EQ(Delivered(), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
 }
 
 TEST_F(ParcaTlsTest, WithoutVerificationAnyServerIsTrusted) {
@@ -175,7 +175,7 @@ TEST_F(ParcaTlsTest, WithoutVerificationAnyServerIsTrusted) {
   Use(backend_);
   Push();
   EXPECT_TRUE(Drain());
-  EXPECT_EQ(Delivered(), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
 }
 
 struct CodeFault {
@@ -197,9 +197,9 @@ TEST_P(ParcaCodeTest, TheTableHoldsAndTheNextProfileArrives) {
   ASSERT_TRUE(Drain());
   Push(2);
   ASSERT_TRUE(Drain());
-  EXPECT_EQ(Delivered(), fault.dropped == nullptr ? 2 : 1);
+  EXPECT_TRUE(WaitUntil([&] { return Delivered() == (fault.dropped == nullptr ? 2 : 1); }));
   if (fault.dropped != nullptr) {
-    EXPECT_EQ(Dropped(fault.dropped), 1);
+    EXPECT_TRUE(WaitUntil([&] { return Dropped(fault.dropped) == 1; }));
   } else {
     const auto requests = server.Requests();
     EXPECT_EQ(requests.at(1).SerializeAsString(), requests.at(0).SerializeAsString());
@@ -242,7 +242,7 @@ TEST_F(ParcaTest, ACorruptProfileIsGivenUp) {
   Push();
   EXPECT_TRUE(Drain());
   EXPECT_EQ(server.Requests().size(), static_cast<size_t>(kMaxServerErrors));
-  EXPECT_EQ(Dropped("BackendRefused"), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Dropped("BackendRefused") == 1; }));
 }
 
 TEST_F(ParcaTest, AProfileOverTheServersMessageSizeArrivesInParts) {
@@ -285,7 +285,7 @@ TEST_F(ParcaTest, AConnectionThatIsCutInTheAnswerIsMadeAgain) {
   ASSERT_TRUE(IsTriedAgain());
   network.CutAfter(0);
   EXPECT_TRUE(Drain());
-  EXPECT_EQ(Delivered(), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
 }
 
 TEST_F(ParcaTest, AHalfOpenConnectionCostsOneTimeOut) {
@@ -301,7 +301,7 @@ TEST_F(ParcaTest, AHalfOpenConnectionCostsOneTimeOut) {
   ASSERT_TRUE(WaitUntil([&] { return retries.Value() >= 1; }));
   network.SetFrozen(false);
   EXPECT_TRUE(Drain());
-  EXPECT_EQ(Delivered(), 2);
+  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 2; }));
   EXPECT_GE(network.accepted(), 2);
 }
 

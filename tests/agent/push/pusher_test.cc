@@ -147,7 +147,7 @@ TEST_F(PusherTest, ARefusedProfileIsDroppedAndTheNextOneGoesOn) {
   pusher.Push(Profile(2));
   ASSERT_TRUE(pusher.Drain(seconds(20)));
   EXPECT_TRUE(WaitUntil([&] { return ledger_.delivered == 1; }));
-  EXPECT_EQ(Dropped("BackendRefused"), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Dropped("BackendRefused") == 1; }));
   EXPECT_THAT(ledger_.Reasons().at(0), HasSubstr("400: bad label"));
   ExpectBalance(2, 1, 1, 0);
 }
@@ -289,7 +289,7 @@ TEST_F(PusherTest, WhatIsOlderThanTheIngestionWindowIsDropped) {
   pusher.Push(OldProfile(0));
   pusher.Push(OldProfile(3600));
   ASSERT_TRUE(pusher.Drain(seconds(20)));
-  EXPECT_EQ(Dropped("Expired"), 1);
+  EXPECT_TRUE(WaitUntil([&] { return Dropped("Expired") == 1; }));
   ExpectBalance(2, 1, 1, 0);
 }
 
