@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // WireReader: walks the fields of one protobuf message, without copying and without recursion.
+// PutVarint writes a number in that form.
 //
 // Thread: none of its own; one owner.
 // Errors: a message that ends inside a field, a varint over 10 bytes, field number 0 and the
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace flamefleet {
@@ -16,6 +18,12 @@ enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 
 
 constexpr int kVarintBits = 7;
 constexpr size_t kMaxVarintBytes = 10;
+
+inline void PutVarint(uint64_t value, std::string* out) {
+  for (; value >= 0x80; value >>= kVarintBits)
+    out->push_back(static_cast<char>(value | 0x80));
+  out->push_back(static_cast<char>(value));
+}
 
 struct WireField {
   uint32_t number = 0;

@@ -40,11 +40,6 @@ std::string FilePart(const std::string& text) {
   return part;
 }
 
-std::string ValueOf(const Labels& labels, const std::string& name) {
-  const auto label = labels.find(name);
-  return label == labels.end() ? "" : label->second;
-}
-
 // The merge of exactly this series.
 Status ExportSeries(Database* database, const Labels& labels, const TimeRange& range,
                     const std::string& path) {

@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 
 namespace flamefleet::agent {
-namespace {}  // namespace
 
 void CollectionHealthBook::Changed() {
   has_change_ = true;

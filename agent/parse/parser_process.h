@@ -11,7 +11,7 @@
 // the caller gives.
 // Errors: Run: the parser's own error for a file that it does not like; kDataLoss when it died of
 // the file; kDeadlineExceeded; kUnavailable when no child can be started (tried again after
-// kRestartPause). Only the last one says nothing about the file.
+// kRestartPause), which says nothing about the file.
 #pragma once
 
 #include <sys/types.h>
@@ -41,6 +41,12 @@ struct ParserCounts {
   uint64_t deaths = 0;   // of a child during a request, late ones included
   uint64_t starts = 0;
 };
+
+// Whether what Run says may be no fault of the file: the parser died or was late, perhaps since the
+// machine had no memory or no time just then.
+inline bool MayPass(const Status& failure) {
+  return failure.code() == StatusCode::kDataLoss || failure.code() == StatusCode::kDeadlineExceeded;
+}
 
 class ParserProcess {
  public:

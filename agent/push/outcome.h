@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the answer to a push means: delivered, try again, split, or drop.
 //
-// | answer                              | outcome |
+// clang-format off
+// | answer                              | outcome                                               |
 // |-------------------------------------|-------------------------------------------------------|
-// | 200                                 | delivered | | 200 with a web page |
-// retry: something else answers at this endpoint        | | no answer (network,
-// TLS, timeout)   | retry                                                 | |
-// 408, 429, 502, 503, 504             | retry, not before Retry-After | | 429
-// to a profile over kLargeProfile | split: it may be larger than the server's
-// burst       | | 401, 403                            | retry: somebody will
-// mend the credentials             | | 3xx, 404, 405, 415, 501             |
-// retry: somebody will mend the endpoint                | | other 5xx | retry,
-// at most kMaxServerErrors times: a profile that | | | the backend cannot read
-// is a 500 as well              | | 413, 400 about size or samples      | split
-// | | 400 about the ingestion window      | drop: Expired | | other 4xx and
-// anything else         | drop: BackendRefused |
+// | 200                                 | delivered                                             |
+// | 200 with a web page                 | retry: something else answers at this endpoint        |
+// | no answer (network, TLS, timeout)   | retry                                                 |
+// | 408, 429, 502, 503, 504             | retry, not before Retry-After                         |
+// | 429 to a profile over kLargeProfile | split: it may be larger than the server's burst       |
+// | 401, 403                            | retry: somebody will mend the credentials             |
+// | 3xx, 404, 405, 415, 501             | retry: somebody will mend the endpoint                |
+// | other 5xx                           | retry, at most kMaxServerErrors times: a profile that |
+// |                                     | the backend cannot read is a 500 as well              |
+// | 413, 400 about size or samples      | split                                                 |
+// | 400 about the ingestion window      | drop: Expired                                         |
+// | other 4xx and anything else         | drop: BackendRefused                                  |
 //
 // That of a call over gRPC, by its code:
 //
-// | code                                | outcome |
+// | code                                | outcome                                               |
 // |-------------------------------------|-------------------------------------------------------|
-// | OK                                  | delivered | | UNAVAILABLE,
-// DEADLINE_EXCEEDED,     | retry: no server, or none that has time | |
-// CANCELLED, ABORTED                  | | | UNAUTHENTICATED, PERMISSION_DENIED
-// | retry: somebody will mend the credentials             | | UNIMPLEMENTED,
-// NOT_FOUND            | retry: somebody will mend the endpoint | | UNKNOWN for
-// an answer that is none  | retry: something else answers at this endpoint | |
-// of gRPC                             | | | RESOURCE_EXHAUSTED about the size
-// | split                                                 | | other
-// RESOURCE_EXHAUSTED            | retry; a profile over kLargeProfile: split |
-// | UNKNOWN, INTERNAL, DATA_LOSS        | retry, at most kMaxServerErrors times
-// | | INVALID_ARGUMENT and the others     | drop: BackendRefused |
+// | OK                                  | delivered                                             |
+// | UNAVAILABLE, DEADLINE_EXCEEDED,     | retry: no server, none of HTTP/2, or no time          |
+// | CANCELLED, ABORTED                  |                                                       |
+// | UNAUTHENTICATED, PERMISSION_DENIED  | retry: somebody will mend the credentials             |
+// | UNIMPLEMENTED, NOT_FOUND            | retry: somebody will mend the endpoint                |
+// | RESOURCE_EXHAUSTED about the size   | split                                                 |
+// | other RESOURCE_EXHAUSTED            | retry; a profile over kLargeProfile: split            |
+// | UNKNOWN, INTERNAL, DATA_LOSS        | retry, at most kMaxServerErrors times                 |
+// | INVALID_ARGUMENT and the others     | drop: BackendRefused                                  |
+// clang-format on
 //
 // Thread: any; pure.
 #pragma once
@@ -48,8 +48,7 @@ namespace flamefleet::agent {
 constexpr int kMaxServerErrors = 5;
 // A server that asks for more is asked again after this time.
 constexpr std::chrono::seconds kMaxRetryAfter{300};
-// Uncompressed. Pyroscope lets a burst of 2 MiB through, so what is larger
-// never passes.
+// Uncompressed. Pyroscope lets a burst of 2 MiB through, so what is larger never passes.
 constexpr int64_t kLargeProfile = 1 << 20;
 
 struct Outcome {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// PushClient: one backend in the protocol that it speaks: address, trust and
-// credentials, and what its answers mean (outcome.h).
+// PushClient: one backend in the protocol that it speaks: address, trust and credentials, and what
+// its answers mean (outcome.h).
 //
-// The spool keeps every profile in one form, a PushRequest of Pyroscope; a
-// client of another protocol turns it into its own when it sends.
+// The spool keeps every profile in one form, a PushRequest of Pyroscope; a client of another
+// protocol turns it into its own when it sends.
 //
-// Thread: any; calls block and may run in parallel. Bounds: kPushTimeout per
-// push. Errors: Create: kInvalidArgument, the message says whether it is the
-// endpoint or a certificate.
+// Thread: any; calls block and may run in parallel. Bounds: kPushTimeout per push.
+// Errors: Create: kInvalidArgument, the message says whether it is the endpoint or a certificate.
 #pragma once
 
 #include <chrono>
@@ -54,8 +53,8 @@ class PushClient {
   PushClient& operator=(const PushClient&) = delete;
   virtual ~PushClient() = default;
 
-  // Sends the profile and judges what the backend answers. When stop is
-  // requested it ends early, and what it says means nothing.
+  // Sends the profile and judges what the backend answers. When stop is requested it ends early,
+  // and what it says means nothing.
   virtual Outcome Push(const SpooledProfile& profile, const std::stop_token& stop) const = 0;
 };
 

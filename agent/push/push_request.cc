@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/wire.h"
+
 namespace flamefleet::agent {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr char kSampleProfile = 1;
 
 size_t VarintSize(size_t value) {
   size_t size = 1;
-  for (; value >= 0x80; value >>= 7)
+  for (; value >= 0x80; value >>= kVarintBits)
     ++size;
   return size;
 }
@@ -32,9 +34,7 @@ size_t FieldSize(size_t bytes) {
 void PutHead(char number, size_t bytes, std::string* out) {
   constexpr char kBytes = 2;  // wire type: a length comes first
   out->push_back(static_cast<char>(number << 3 | kBytes));
-  for (; bytes >= 0x80; bytes >>= 7)
-    out->push_back(static_cast<char>(bytes | 0x80));
-  out->push_back(static_cast<char>(bytes));
+  PutVarint(bytes, out);
 }
 
 void Put(char number, std::string_view bytes, std::string* out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client of the Pyroscope push API (Connect, unary, over HTTP), which the
-// embedded store speaks as well.
+// The client of the Pyroscope push API (Connect, unary, over HTTP), which the embedded store speaks
+// as well.
 #pragma once
 
 #include <chrono>

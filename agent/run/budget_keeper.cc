@@ -119,14 +119,14 @@ void BudgetKeeper::Apply() {
   limited_.Set(budget_.is_limited() ? 1 : 0);
   pipeline_.SetReadsNewFiles(effort.new_names);
   pipeline_.SetCacheHalvings(memory_.halvings());
-  if (effort.frequency_hz == 0 || effort.frequency_hz == applied_.frequency_hz) return;
+  if (effort.frequency_hz == 0 || effort.frequency_hz == applied_hz_) return;
   const Status changed = pipeline_.SetFrequency(effort.frequency_hz);
   if (!changed.ok()) {
     Log(LogLevel::kError, "sampling frequency not changed",
         {{"frequency_hz", effort.frequency_hz}, {"error", changed}});
     return;
   }
-  applied_ = effort;
+  applied_hz_ = effort.frequency_hz;
   frequency_.Set(effort.frequency_hz);
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -66,7 +67,7 @@ class BudgetKeeper {
   CpuBudget budget_ FF_GUARDED_BY(mutex_);
   MemoryBudget memory_ FF_GUARDED_BY(mutex_);
   CpuLimits limits_ FF_GUARDED_BY(mutex_);
-  SamplingEffort applied_ FF_GUARDED_BY(mutex_);
+  uint32_t applied_hz_ FF_GUARDED_BY(mutex_) = 0;
   Reading last_ FF_GUARDED_BY(mutex_);   // of the metrics
   Reading begun_ FF_GUARDED_BY(mutex_);  // when the effort that is in force began, or later
 

@@ -94,17 +94,13 @@ void UnwindTableCache::Build(int fd, int64_t now_ns, File* file) {
   if (elf.ok()) file->elf = *std::move(elf);
   if (table.ok()) return;
   CountFailure(table.status());
-  const StatusCode code = table.status().code();
-  if (code == StatusCode::kUnavailable) {
+  if (table.status().code() == StatusCode::kUnavailable) {
     file->retry_ns = now_ns + kIdleTableNanos;
     return;
   }
   failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
-  if (code == StatusCode::kDataLoss || code == StatusCode::kDeadlineExceeded) {
-    // It died or was late; perhaps the machine had no memory or no time just then.
-    if (++file->strikes < kMaxUnwindStrikes)
-      file->retry_ns = now_ns + (kIdleTableNanos << (2 * file->strikes));
-  }
+  if (MayPass(table.status()) && ++file->strikes < kMaxUnwindStrikes)
+    file->retry_ns = now_ns + (kIdleTableNanos << (2 * file->strikes));
 }
 
 void UnwindTableCache::DropOldestFile() {

@@ -28,12 +28,7 @@ LineOutcome OutcomeOf(LineProblem problem) {
 }
 
 LineOutcome OutcomeOf(StatusCode code) {
-  switch (code) {
-    case StatusCode::kResourceExhausted:
-      return LineOutcome::kTooLarge;
-    default:
-      return LineOutcome::kDamaged;
-  }
+  return code == StatusCode::kResourceExhausted ? LineOutcome::kTooLarge : LineOutcome::kDamaged;
 }
 
 void Count(LineOutcome outcome, size_t addresses, LineCounts* counts) {

@@ -117,9 +117,7 @@ std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const st
   const int64_t start_ns = SystemClock().MonotonicNanos();
   const auto count_failure = [this, start_ns, may_retry](const Status& status) {
     failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
-    // It died or was late; perhaps the machine had no memory or no time just then.
-    *may_retry |=
-        status.code() == StatusCode::kDataLoss || status.code() == StatusCode::kDeadlineExceeded;
+    *may_retry |= MayPass(status);
   };
   Result<Parsed> program = Parse({file});
   if (!program.ok()) {

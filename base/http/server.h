@@ -10,8 +10,7 @@
 //         in the options. Over a bound the client gets 431, 413, 503 or a closed connection, never
 //         memory of ours.
 // Errors: Create: kAlreadyExists port in use, kInvalidArgument a bad address or certificate. A
-// handler that throws
-//         is a 500 of its request.
+//         handler that throws is a 500 of its request.
 #pragma once
 
 #include <chrono>

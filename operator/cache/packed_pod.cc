@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cache/packed_pod.h"
 
+#include "base/wire.h"
+
 namespace flamefleet {
 namespace {
 
@@ -16,11 +18,7 @@ constexpr int kBits = 7;
 // Numbers and texts one after the other; the reader knows the order.
 class Writer {
  public:
-  void Number(uint64_t value) {
-    for (; value >= kContinues; value >>= kBits)
-      out_ += static_cast<char>(value | kContinues);
-    out_ += static_cast<char>(value);
-  }
+  void Number(uint64_t value) { PutVarint(value, &out_); }
   void Text(std::string_view text) {
     Number(text.size());
     out_ += text;

@@ -22,14 +22,6 @@ int64_t UnZigZag(uint64_t value) {
   return static_cast<int64_t>((value >> 1) ^ (~(value & 1) + 1));
 }
 
-void PutVarint(uint64_t value, std::string* out) {
-  while (value >= 0x80) {
-    out->push_back(static_cast<char>(value | 0x80));
-    value >>= kVarintBits;
-  }
-  out->push_back(static_cast<char>(value));
-}
-
 uint64_t Magnitude(int64_t value) {
   return value < 0 ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
 }

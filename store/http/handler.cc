@@ -51,6 +51,14 @@ HttpServerResponse Text(int status, const std::string& text) {
   return {.status = status, .body = text + "\n"};
 }
 
+HttpServerResponse OnlyGet() {
+  return {.status = 405, .body = "use GET\n", .headers = {{"Allow", "GET"}}};
+}
+
+bool IsPush(const std::string& route) {
+  return route == kPush || route == kIngest;
+}
+
 // Requests by route and outcome.
 class RequestCounters {
  public:
@@ -128,8 +136,7 @@ class StoreHandler::Impl {
   std::optional<HttpServerResponse> CheckAccess(const std::string& route,
                                                 const HttpServerRequest& request) const {
     if (request.path == "/healthz" || request.path == "/readyz") return std::nullopt;
-    const bool writes =
-        route == kPush || route == kIngest || (route == kFleet && request.method != "GET");
+    const bool writes = IsPush(route) || (route == kFleet && request.method != "GET");
     const std::string authorization = request.Header("authorization");
     const std::string tenant = tenants_ == nullptr ? "" : Tenants::NameOf(request);
     const bool for_all = route == kOther && request.path != "/metrics";  // the UI itself
@@ -149,9 +156,7 @@ class StoreHandler::Impl {
   HttpServerResponse Dispatch(const std::string& route, const HttpServerRequest& request) {
     if (route == kFleet) return fleet_.Handle(request);
     if (route != kOther) return AskProfiles(route, request);
-    if (request.method != "GET") {
-      return {.status = 405, .body = "use GET\n", .headers = {{"Allow", "GET"}}};
-    }
+    if (request.method != "GET") return OnlyGet();
     if (request.path == "/healthz" || request.path == "/readyz") return Text(200, "ok");
     if (request.path == "/metrics") {
       return {.content_type = "text/plain; version=0.0.4", .body = metrics_->RenderText()};
@@ -165,14 +170,13 @@ class StoreHandler::Impl {
   }
 
   HttpServerResponse AskProfiles(const std::string& route, const HttpServerRequest& request) {
-    const bool writes = route == kPush || route == kIngest;
     if (tenants_ == nullptr) return Ask(*single_, route, request);
     const std::string tenant = Tenants::NameOf(request);
     if (tenant.empty()) {
       return Text(401, "this store has tenants: name one by the header X-Scope-OrgID");
     }
     if (!Tenants::IsName(tenant)) return Text(400, "X-Scope-OrgID: this is no name of a tenant");
-    const Result<ProfileHandlers*> handlers = tenants_->Of(tenant, writes);
+    const Result<ProfileHandlers*> handlers = tenants_->Of(tenant, /*create=*/IsPush(route));
     if (handlers.ok()) return Ask(**handlers, route, request);
     switch (handlers.status().code()) {
       case StatusCode::kNotFound:
@@ -190,9 +194,7 @@ class StoreHandler::Impl {
     if (route == kPush) return handlers.push.Handle(request);
     if (route == kIngest) return handlers.push.HandleIngest(request);
     if (route == kQuerier) return handlers.querier.Handle(request);
-    if (request.method != "GET") {
-      return {.status = 405, .body = "use GET\n", .headers = {{"Allow", "GET"}}};
-    }
+    if (request.method != "GET") return OnlyGet();
     return handlers.queries.Handle(route, request);
   }
 

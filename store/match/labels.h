@@ -13,4 +13,10 @@ using Labels = std::map<std::string, std::string>;
 inline constexpr char kProfileName[] = "__name__";
 inline constexpr char kServiceName[] = "service_name";
 
+// Empty when there is no such label.
+inline std::string ValueOf(const Labels& labels, const std::string& name) {
+  const auto label = labels.find(name);
+  return label == labels.end() ? "" : label->second;
+}
+
 }  // namespace flamefleet::store

@@ -9,14 +9,6 @@
 #include "store/query/full_type.h"
 
 namespace flamefleet::store {
-namespace {
-
-std::string ValueOf(const Labels& labels, const std::string& name) {
-  const auto label = labels.find(name);
-  return label == labels.end() ? "" : label->second;
-}
-
-}  // namespace
 
 Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
                                 const TimeRange& range, int64_t step_ns,

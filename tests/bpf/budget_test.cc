@@ -21,6 +21,7 @@
 #include "base/reasons.h"
 #include "base/thread.h"
 #include "tests/bpf/child.h"
+#include "tests/support/wait.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -72,12 +73,7 @@ bool IsLimited(const BudgetKeeper& keeper) {
 }
 
 bool Eventually(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return true;
+  return WaitUntil(condition, std::chrono::minutes(2));
 }
 
 TEST(BudgetKeeper, FrequencyFallsAndRisesAndTheTotalsStayThoseOfTheLoad) {
