@@ -49,6 +49,10 @@ struct ControllerContext {
 inline constexpr std::chrono::seconds kSettleTime{30};
 // Time alone changes a status while an agent is away; so such objects are looked at again.
 inline constexpr std::chrono::seconds kRecheckInterval{15};
+// While agents are rolled out a node has none for a moment, which is nothing to tell its pods.
+inline constexpr std::chrono::minutes kAgentPatience{1};
+// Events that are still true are said again well before the API server forgets them.
+inline constexpr std::chrono::nanoseconds kSayAgain = EventRecorder::kRefresh / 2;
 
 class PoolController final : public Controller {
  public:
@@ -91,11 +95,17 @@ class NodeController final : public Controller {
   explicit NodeController(const ControllerContext& context) : context_(context) {}
   std::string name() const override { return "node"; }
   Result<Outcome> Reconcile(const std::string& object, const std::stop_token& stop) override;
-  // The assignment of a node; once for each node before agents are served.
-  void Assign(const std::string& node);
+  // The assignment of a node; once for each node before agents are served. Pods whose annotations
+  // bring them nothing are told why in an Event; when that is to be said again is the outcome.
+  Outcome Assign(const std::string& node);
 
  private:
+  // For how long yet it is no news that the node has no agent, which it has not now.
+  std::chrono::nanoseconds PatienceWith(const std::string& node);
+
   const ControllerContext& context_;
+  // Of nodes without an agent that have pods which ask for one, since when; monotonic.
+  std::map<std::string, int64_t> without_agent_since_ns_;
 };
 
 }  // namespace flamefleet

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/reasons.h"
 #include "operator/control/control_server.h"
 #include "operator/controllers.h"
 #include "operator/fleet_reader.h"
@@ -7,7 +10,9 @@
 
 namespace flamefleet {
 
-void NodeController::Assign(const std::string& node) {
+Controller::Outcome NodeController::Assign(const std::string& node) {
+  Outcome outcome;
+  bool lacks_agent = false;
   FleetReader reader(context_.cache, context_.agents, context_.settings.ns);
   plan::NodeAssignment assignment;
   const auto pool = reader.NodeOf(node).pool;  // without it nobody says what may be profiled
@@ -16,23 +21,38 @@ void NodeController::Assign(const std::string& node) {
     if (auto assigned = plan::AssignPod(*view.pod, *view.plan); assigned && pool != nullptr) {
       assignment.emplace(view.pod->meta.uid, *std::move(assigned));
     }
-    if (const auto unmet = plan::UnmetWish(*view.plan)) {
-      context_.events.Record(kPods, view.pod->meta,
-                             {true, std::string(unmet->reason), "Profile", unmet->message});
+    const auto unmet = plan::UnmetWish(view);
+    if (!unmet) continue;
+    if (unmet->reason == reasons::kNoAgentPool) {
+      lacks_agent = true;
+      outcome.recheck_after = PatienceWith(node);
+      if (outcome.recheck_after.count() > 0) continue;
     }
+    if (outcome.recheck_after.count() == 0) outcome.recheck_after = kSayAgain;
+    const bool warning = unmet->reason != reasons::kPaused;
+    context_.events.Record(kPods, view.pod->meta,
+                           {warning, std::string(unmet->reason), "Profile", unmet->message});
   }
+  if (!lacks_agent) without_agent_since_ns_.erase(node);
   if (assignment.empty()) {
     context_.assignments.erase(node);
   } else {
     context_.assignments[node] = assignment;
   }
   context_.agents.SetAssignment(node, std::move(assignment), pool ? pool->meta.name : "");
+  return outcome;
+}
+
+std::chrono::nanoseconds NodeController::PatienceWith(const std::string& node) {
+  const int64_t now_ns = context_.clock.MonotonicNanos();
+  const auto [since, added] = without_agent_since_ns_.try_emplace(node, now_ns);
+  const std::chrono::nanoseconds lacking(now_ns - since->second);
+  return std::max(kAgentPatience - lacking, std::chrono::nanoseconds(0));
 }
 
 Result<Controller::Outcome> NodeController::Reconcile(const std::string& object,
                                                       const std::stop_token& /*stop*/) {
-  Assign(object);
-  return Outcome{};
+  return Assign(object);
 }
 
 }  // namespace flamefleet

@@ -7,11 +7,12 @@
 
 #include <optional>
 
-#include "operator/plan/pod_plan.h"
+#include "operator/plan/pod_health.h"
 
 namespace flamefleet::plan {
 
-// Nothing when some profile is collected, or when nobody but a target asks.
-std::optional<Problem> UnmetWish(const PodPlan& plan);
+// Nothing when some profile is collected, or when nobody but a target asks. NoAgentPool may be true
+// for a moment only, while agents are rolled out: how long it has been so is the caller's matter.
+std::optional<Problem> UnmetWish(const PodView& view);
 
 }  // namespace flamefleet::plan
