@@ -7,6 +7,7 @@
 
 #include "agent/parse/serve.h"
 #include "agent/stack/unwind_request.h"
+#include "agent/symbol/jit_dump.h"
 #include "agent/symbol/line_request.h"
 #include "agent/symbol/perf_map.h"
 #include "agent/symbol/symbol_request.h"
@@ -20,6 +21,7 @@ int main(int argc, char**) {
   return ServeParser(STDIN_FILENO, {{ParseKind::kSymbols, AnswerSymbols},
                                     {ParseKind::kLines, AnswerLines},
                                     {ParseKind::kPerfMap, AnswerPerfMap},
+                                    {ParseKind::kJitDump, AnswerJitDump},
                                     {ParseKind::kUnwindInfo, AnswerUnwindInfo},
                                     {ParseKind::kUnwindTable, AnswerUnwindTable}});
 }

@@ -16,6 +16,7 @@ enum class ParseKind : uint32_t {
   kUnwindInfo = 3,   // agent/stack/unwind_request.h
   kUnwindTable = 4,  // likewise
   kLines = 5,        // agent/symbol/line_request.h
+  kJitDump = 6,      // agent/symbol/jit_dump.h
 };
 
 constexpr size_t kMaxParseFiles = 3;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -46,7 +45,7 @@ void ParseLine(std::string_view line, std::vector<Line>* lines, std::string* nam
   const std::optional<uint64_t> start = TakeHex(&line);
   const std::optional<uint64_t> size = start ? TakeHex(&line) : std::nullopt;
   if (!size || *size == 0 || *size > UINT64_MAX - *start) return;
-  line = line.substr(0, kMaxPerfMapNameBytes);
+  line = line.substr(0, kMaxMadeNameBytes);
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   if (line.empty()) return;
   lines->push_back(
@@ -88,29 +87,9 @@ Result<std::string> AnswerPerfMap(std::span<const int> files, std::string_view a
   return writer.Take();
 }
 
-void PerfMap::Clear() {
-  functions_.clear();
-  names_.clear();
-}
-
-void PerfMap::Insert(uint64_t start, uint64_t end, std::string_view name) {
-  if (functions_.size() >= kMaxPerfMapFunctions || names_.size() >= kMaxPerfMapNamesBytes) Clear();
-  auto next = functions_.lower_bound(start);
-  if (next != functions_.begin()) {
-    Function& before = std::prev(next)->second;
-    before.end = std::min(before.end, start);  // what it had behind the new one is gone as well
-  }
-  while (next != functions_.end() && next->first < end)
-    next = functions_.erase(next);
-  functions_[start] = {.end = end,
-                       .name = static_cast<uint32_t>(names_.size()),
-                       .name_size = static_cast<uint32_t>(name.size())};
-  names_.append(name);
-}
-
 Status PerfMap::Update(const MappedFile& file, ParserProcess* parser) {
   if (file.device != device_ || file.inode != inode_ || file.size < offset_) {
-    Clear();
+    functions_.Clear();
     device_ = file.device;
     inode_ = file.inode;
     offset_ = 0;
@@ -142,20 +121,12 @@ Result<uint64_t> PerfMap::Add(std::string_view answer) {
   if (!reader.Finished() || head.consumed > kMaxPerfMapChunkBytes)
     return InvalidArgumentError("read perf map: not what the parser writes");
   for (const Line& line : lines) {
-    if (line.start >= line.end || line.name_size > std::min(names.size(), kMaxPerfMapNameBytes))
+    if (line.start >= line.end || line.name_size > std::min(names.size(), kMaxMadeNameBytes))
       return InvalidArgumentError("read perf map: not what the parser writes");
-    Insert(line.start, line.end, names.substr(0, line.name_size));
+    functions_.Insert(line.start, line.end, names.substr(0, line.name_size));
     names.remove_prefix(line.name_size);
   }
   return head.consumed;
-}
-
-std::string_view PerfMap::Find(uint64_t address) const {
-  const auto next = functions_.upper_bound(address);
-  if (next == functions_.begin()) return {};
-  const Function& function = std::prev(next)->second;
-  if (address >= function.end) return {};
-  return std::string_view(names_).substr(function.name, function.name_size);
 }
 
 }  // namespace flamefleet::agent

@@ -155,37 +155,47 @@ SymbolFile* Symbolizer::FileOf(const ProcessImage& image, const ImageMapping& ma
   return cached.file.get();
 }
 
-PerfMap* Symbolizer::PerfMapOf(const ProcessImage& image) {
-  if (image.namespace_pid == 0 || !image.root) return nullptr;
-  const auto known = perf_maps_.find(image.id);
-  if (known != perf_maps_.end() && known->second.last_window == window_) return &known->second.map;
-  if (!reads_new_files_) return known == perf_maps_.end() ? nullptr : &known->second.map;
+const Symbolizer::MadeCode* Symbolizer::MadeCodeOf(const ProcessImage& image) {
+  if (image.namespace_pid == 0) return nullptr;
+  const auto known = made_code_.find(image.id);
+  if (known != made_code_.end() && known->second.last_window == window_) return &known->second;
+  if (!reads_new_files_) return known == made_code_.end() ? nullptr : &known->second;
   if (failing_ns_ > kMaxFailingNanos) return nullptr;
-  const Result<MappedFile> file =
-      image.root->OpenFile("/tmp/perf-" + std::to_string(image.namespace_pid) + ".map");
   // Its own file, or one that root made for it.
-  const bool is_its_own = file.ok() && (file->owner == image.user || file->owner == 0);
-  if (!is_its_own && known == perf_maps_.end()) return nullptr;
-  if (known == perf_maps_.end()) MakeRoomForPerfMap();
-  CachedMap& cached = perf_maps_[image.id];
-  cached.last_window = window_;
+  const auto is_its_own = [&image](const MappedFile& file) {
+    return file.owner == image.user || file.owner == 0;
+  };
+  const std::string pid = std::to_string(image.namespace_pid);
+  Result<MappedFile> map = NotFoundError("open perf map: no root");
+  if (image.root) map = image.root->OpenFile("/tmp/perf-" + pid + ".map");
+  const bool has_map = map.ok() && is_its_own(*map);
+  const auto dump = std::ranges::find_if(image.mappings, [&](const ImageMapping& mapping) {
+    return mapping.file && BaseName(mapping.path) == "jit-" + pid + ".dump" &&
+           is_its_own(*mapping.file);
+  });
+  const bool has_dump = dump != image.mappings.end();
+  if (!has_map && !has_dump && known == made_code_.end()) return nullptr;
+  if (known == made_code_.end()) MakeRoomForMadeCode();
+  MadeCode& code = made_code_[image.id];
+  code.last_window = window_;
   const int64_t start_ns = SystemClock().MonotonicNanos();
-  if (is_its_own && !cached.map.Update(*file, parser_.get()).ok())
-    failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
-  return &cached.map;
+  const bool is_map_read = !has_map || code.map.Update(*map, parser_.get()).ok();
+  const bool is_dump_read = !has_dump || code.dump.Update(*dump->file, parser_.get()).ok();
+  if (!is_map_read || !is_dump_read) failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
+  return &code;
 }
 
-void Symbolizer::MakeRoomForPerfMap() {
-  while (!perf_maps_.empty() && PerfMapBytes() > kMaxPerfMapBytes) {
-    perf_maps_.erase(std::ranges::min_element(
-        perf_maps_, {}, [](const auto& item) { return item.second.last_window; }));
+void Symbolizer::MakeRoomForMadeCode() {
+  while (!made_code_.empty() && MadeCodeBytes() > kMaxMadeCodeBytes) {
+    made_code_.erase(std::ranges::min_element(
+        made_code_, {}, [](const auto& item) { return item.second.last_window; }));
   }
 }
 
-size_t Symbolizer::PerfMapBytes() const {
+size_t Symbolizer::MadeCodeBytes() const {
   size_t bytes = 0;
-  for (const auto& [id, cached] : perf_maps_)
-    bytes += cached.map.Bytes();
+  for (const auto& [id, code] : made_code_)
+    bytes += code.Bytes();
   return bytes;
 }
 
@@ -207,8 +217,8 @@ const SymbolName& Symbolizer::UserName(const ProcessImage& image, const ImageMap
   }
   // What is in no program was made at run time; addresses in its map are those of the process.
   const bool is_made = file == nullptr || !file->is_program();
-  if (PerfMap* const map = is_made ? PerfMapOf(image) : nullptr) {
-    if (const std::string_view name = map->Find(address); !name.empty()) {
+  if (const MadeCode* const code = is_made ? MadeCodeOf(image) : nullptr) {
+    if (const std::string_view name = code->Find(address); !name.empty()) {
       last_.name = ToUtf8(name);
       last_.system_name = last_.name;
       return last_;
@@ -327,7 +337,7 @@ void Symbolizer::EndWindow() {
     bytes = FileBytes();
   }
   std::erase_if(tables_, [](const auto& item) { return item.second.expired(); });
-  std::erase_if(perf_maps_, [this](const auto& item) {
+  std::erase_if(made_code_, [this](const auto& item) {
     return item.second.last_window + kIdleWindows < window_;
   });
   failing_ns_ = 0;

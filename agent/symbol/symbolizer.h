@@ -27,6 +27,7 @@
 
 #include "agent/host/process.h"
 #include "agent/parse/parser_process.h"
+#include "agent/symbol/jit_dump.h"
 #include "agent/symbol/kernel_symbols.h"
 #include "agent/symbol/perf_map.h"
 #include "agent/symbol/symbol_file.h"
@@ -40,7 +41,7 @@ constexpr int kMaxFileStrikes = 3;
 constexpr int64_t kMaxFailingNanos = 5'000'000'000;
 constexpr std::chrono::milliseconds kMaxLineTime{1000};       // of a window
 constexpr std::chrono::milliseconds kMaxLineTimeOfFile{500};  // of that
-constexpr size_t kMaxPerfMapBytes = 16 << 20;  // of all processes; those not read for longest go
+constexpr size_t kMaxMadeCodeBytes = 16 << 20;  // of all processes; those not read for longest go
 
 class Symbolizer {
  public:
@@ -82,7 +83,7 @@ class Symbolizer {
   // Evicts down to the limit; an idle parser ends.
   void EndWindow();
 
-  size_t Bytes() const { return FileBytes() + PerfMapBytes(); }
+  size_t Bytes() const { return FileBytes() + MadeCodeBytes(); }
   uint64_t unnamed_addresses() const { return unnamed_; }
   // Look-ups of functions that have a name for which there was no room.
   uint64_t names_refused() const { return names_.refused(); }
@@ -96,9 +97,18 @@ class Symbolizer {
     int strikes = 0;
     uint64_t retry_window = 0;  // not 0: opened anew in it
   };
-  struct CachedMap {
+
+  // What a process says of the code it made.
+  struct MadeCode {
     PerfMap map;
-    uint64_t last_window = 0;  // in which it was read
+    JitDump dump;
+    uint64_t last_window = 0;  // in which they were read
+
+    std::string_view Find(uint64_t address) const {
+      const std::string_view name = dump.Find(address);
+      return name.empty() ? map.Find(address) : name;
+    }
+    size_t Bytes() const { return map.Bytes() + dump.Bytes(); }
   };
 
   using Files = std::vector<std::shared_ptr<const MappedFile>>;
@@ -124,11 +134,11 @@ class Symbolizer {
   // Those that exist; only the parser can tell which belongs to the program.
   Files FindDebugFiles(const ProcessImage& image, const std::string& path,
                        const ProgramSymbols& symbols);
-  // What the process says of the code it made; null when it says nothing.
-  PerfMap* PerfMapOf(const ProcessImage& image);
-  void MakeRoomForPerfMap();
+  // Null when it says nothing.
+  const MadeCode* MadeCodeOf(const ProcessImage& image);
+  void MakeRoomForMadeCode();
   size_t FileBytes() const;
-  size_t PerfMapBytes() const;
+  size_t MadeCodeBytes() const;
   std::shared_ptr<const SymbolTable> Share(SymbolTable table, std::string_view encoded);
   void RefreshKernel();
   const SymbolName& Unnamed(std::string name);
@@ -143,7 +153,7 @@ class Symbolizer {
   std::map<Digest, std::weak_ptr<const SymbolTable>> tables_;  // by what was answered
   const std::shared_ptr<const MappedFile> vdso_;
   std::shared_ptr<const RootDirectory> host_root_;  // opened with the first file without symbols
-  std::unordered_map<ProcessId, CachedMap, ProcessIdHash> perf_maps_;
+  std::unordered_map<ProcessId, MadeCode, ProcessIdHash> made_code_;
   KernelSymbols kernel_;
   std::string kernel_build_id_;
   std::string modules_;         // names of the modules as of kernel_

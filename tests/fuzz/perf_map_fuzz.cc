@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FF_CHECK(map.Add(*answer).ok());
     FF_CHECK(map.size() <= size / 4);
     for (uint64_t address = 0; address < 1 << 12; address += 7)
-      FF_CHECK(map.Find(address).size() <= kMaxPerfMapNameBytes);
+      FF_CHECK(map.Find(address).size() <= kMaxMadeNameBytes);
   }
   // And of an answer that is not its own, nothing worse than an error.
   PerfMap map;
