@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads call frame information (.eh_frame): for every instruction of a program, where its
-// function's caller is.
+// Reads call frame information (.eh_frame, .debug_frame): for every instruction of a program, where
+// its function's caller is.
 //
-// The section belongs to whoever is profiled: every length, offset and count in it is checked.
+// A section belongs to whoever is profiled: every length, offset and count in it is checked.
 //
 // Thread: any; pure. Units: addresses as the file gives them. Bounds: kMaxCfiInstructions for the
 // whole section, kMaxCfiDepth saved states. Errors: kDataLoss when the chain of entries is broken,
@@ -37,5 +37,6 @@ using CfiVisitor = std::function<void(uint64_t start, uint64_t end, std::span<co
 
 Status ReadEhFrame(std::span<const std::byte> section, uint64_t section_address,
                    const CfiVisitor& visit);
+Status ReadDebugFrame(std::span<const std::byte> section, const CfiVisitor& visit);
 
 }  // namespace flamefleet::agent

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/stack/unwind_request.h"
 
-#include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "agent/parse/wire.h"
 #include "agent/symbol/byte_source.h"
+#include "agent/symbol/packed_section.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -15,6 +16,12 @@ void Write(const ElfFile::Section& section, ByteWriter* writer) {
   writer->Fixed(section.offset);
   writer->Fixed(section.size);
   writer->Fixed(section.address);
+  writer->Fixed(static_cast<uint8_t>(section.compressed));
+}
+
+// Of size 0 when there is none.
+void Write(const std::optional<ElfFile::Section>& section, ByteWriter* writer) {
+  Write(section.value_or(ElfFile::Section{}), writer);
 }
 
 ElfFile::Section ReadSection(ByteReader* reader) {
@@ -22,7 +29,25 @@ ElfFile::Section ReadSection(ByteReader* reader) {
   section.offset = reader->Fixed<uint64_t>();
   section.size = reader->Fixed<uint64_t>();
   section.address = reader->Fixed<uint64_t>();
+  section.compressed = reader->Fixed<uint8_t>() != 0;
   return section;
+}
+
+std::optional<ElfFile::Section> ReadOptionalSection(ByteReader* reader) {
+  const ElfFile::Section section = ReadSection(reader);
+  return section.size == 0 ? std::nullopt : std::optional(section);
+}
+
+// Nothing where there is no section.
+Result<std::string> ReadContent(int file, const std::optional<ElfFile::Section>& section) {
+  if (!section) return std::string();
+  if (section->size > kMaxUnwindSectionBytes)
+    return InvalidArgumentError("build unwind table: a section over 16 MiB");
+  if (section->compressed)
+    return ReadPackedSection(ByteSource(file), *section, kMaxUnwindSectionBytes);
+  std::string content(section->size, '\0');
+  FF_RETURN_IF_ERROR(ByteSource(file).ReadInto(content, section->offset));
+  return content;
 }
 
 }  // namespace
@@ -36,8 +61,10 @@ Result<std::string> AnswerUnwindInfo(std::span<const int> files, std::string_vie
     Write({.offset = segment.offset, .size = segment.size, .address = segment.address}, &writer);
     writer.Fixed(static_cast<uint8_t>(segment.executable));
   }
-  writer.Fixed(static_cast<uint8_t>(elf.eh_frame.has_value()));
-  Write(elf.eh_frame.value_or(ElfFile::Section{}), &writer);
+  Write(elf.eh_frame, &writer);
+  // Go keeps frame pointers, which lead over its changes of stacks; what its linker writes here
+  // does not.
+  Write(elf.go_pclntab ? std::nullopt : elf.debug_frame, &writer);
   return writer.Take();
 }
 
@@ -55,32 +82,37 @@ Result<ElfFile> RequestUnwindInfo(ParserProcess* parser, int fd) {
                             .address = range.address,
                             .executable = reader.Fixed<uint8_t>() != 0});
   }
-  const bool has_rules = reader.Fixed<uint8_t>() != 0;
-  const ElfFile::Section eh_frame = ReadSection(&reader);
+  elf.eh_frame = ReadOptionalSection(&reader);
+  elf.debug_frame = ReadOptionalSection(&reader);
   if (!reader.Finished())
     return InvalidArgumentError("read unwind rules: not what the parser writes");
-  if (has_rules) elf.eh_frame = eh_frame;
   return elf;
 }
 
 Result<std::string> AnswerUnwindTable(std::span<const int> files, std::string_view arguments) {
   ByteReader reader(arguments);
-  const ElfFile::Section section = ReadSection(&reader);
-  if (files.size() != 1 || !reader.Finished() || section.size > kMaxEhFrameBytes)
-    return InvalidArgumentError("build unwind table: want one file and its .eh_frame");
-  std::vector<std::byte> eh_frame(section.size);
-  FF_RETURN_IF_ERROR(ByteSource(files[0]).ReadExact(eh_frame, section.offset));
-  FF_ASSIGN_OR_RETURN(const UnwindTable table, UnwindTable::Build(eh_frame, section.address));
+  const std::optional<ElfFile::Section> eh_frame = ReadOptionalSection(&reader);
+  const std::optional<ElfFile::Section> debug_frame = ReadOptionalSection(&reader);
+  if (files.size() != 1 || !reader.Finished())
+    return InvalidArgumentError("build unwind table: want one file and where its sections are");
+  FF_ASSIGN_OR_RETURN(const std::string of_eh, ReadContent(files[0], eh_frame));
+  const Result<std::string> unpacked = ReadContent(files[0], debug_frame);
+  if (!unpacked.ok() && !eh_frame) return unpacked.status();
+  const std::string of_debug = unpacked.value_or("");
+  FF_ASSIGN_OR_RETURN(
+      const UnwindTable table,
+      UnwindTable::Build(std::as_bytes(std::span(of_eh)), eh_frame ? eh_frame->address : 0,
+                         std::as_bytes(std::span(of_debug))));
   ByteWriter writer;
   writer.Array(table.words());
   return writer.Take();
 }
 
-Result<UnwindTable> RequestUnwindTable(ParserProcess* parser, int fd,
-                                       const ElfFile::Section& eh_frame) {
+Result<UnwindTable> RequestUnwindTable(ParserProcess* parser, int fd, const ElfFile& elf) {
   const int files[] = {fd};
   ByteWriter arguments;
-  Write(eh_frame, &arguments);
+  Write(elf.eh_frame, &arguments);
+  Write(elf.debug_frame, &arguments);
   const Result<std::string> answer = parser->Run(ParseKind::kUnwindTable, files, arguments.Take());
   if (!answer.ok()) return answer.status();
   ByteReader reader(*answer);

@@ -3,7 +3,7 @@
 //
 // The Answer functions run in the parsing child; the agent asks and gets what was checked.
 //
-// Thread: any. Bounds: elf_file.h, unwind_table.h, kMaxEhFrameBytes. Errors: of the Request
+// Thread: any. Bounds: elf_file.h, unwind_table.h, kMaxUnwindSectionBytes. Errors: of the Request
 // functions those of ParserProcess::Run; kNotFound: the program has no rules.
 #pragma once
 
@@ -18,14 +18,14 @@
 
 namespace flamefleet::agent {
 
-constexpr size_t kMaxEhFrameBytes = 16 << 20;  // librustc_driver: 6 MB
+constexpr size_t kMaxUnwindSectionBytes = 16 << 20;  // librustc_driver: 6 MB
 
 Result<std::string> AnswerUnwindInfo(std::span<const int> files, std::string_view arguments);
 Result<std::string> AnswerUnwindTable(std::span<const int> files, std::string_view arguments);
 
-// Segments and .eh_frame; the rest of the ElfFile is not filled.
+// Segments, .eh_frame and .debug_frame, if it counts; the rest of the ElfFile is not filled.
 Result<ElfFile> RequestUnwindInfo(ParserProcess* parser, int fd);
-Result<UnwindTable> RequestUnwindTable(ParserProcess* parser, int fd,
-                                       const ElfFile::Section& eh_frame);
+// By those sections of `elf`.
+Result<UnwindTable> RequestUnwindTable(ParserProcess* parser, int fd, const ElfFile& elf);
 
 }  // namespace flamefleet::agent

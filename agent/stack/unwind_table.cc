@@ -49,7 +49,7 @@ class RuleSet {
   std::vector<uint64_t> words_;
 };
 
-// What .eh_frame says, in its own order.
+// What the sections say, in the order of addresses.
 struct Functions {
   struct Row {
     uint32_t offset = 0;  // from the start of the function
@@ -67,7 +67,8 @@ struct Functions {
   RuleSet rules;
 };
 
-Result<Functions> ReadFunctions(std::span<const std::byte> eh_frame, uint64_t address) {
+Result<Functions> ReadFunctions(std::span<const std::byte> eh_frame, uint64_t address,
+                                std::span<const std::byte> debug_frame) {
   Functions all;
   bool too_many = false;
   const auto visit = [&](uint64_t start, uint64_t end, std::span<const CfiRow> rows) {
@@ -81,11 +82,15 @@ Result<Functions> ReadFunctions(std::span<const std::byte> eh_frame, uint64_t ad
       all.rows.push_back({static_cast<uint32_t>(row.pc - start), all.rules.Number(row.rule)});
   };
   FF_RETURN_IF_ERROR(ReadEhFrame(eh_frame, address, visit));
+  // What is damaged there takes nothing from what .eh_frame says.
+  const Status of_debug = ReadDebugFrame(debug_frame, visit);
+  if (!of_debug.ok() && all.functions.empty()) return of_debug;
   if (too_many) {
     return ResourceExhaustedError("build unwind table: over " + std::to_string(kMaxUnwindRows) +
                                   " rows");
   }
-  std::ranges::sort(all.functions, {}, &Functions::Function::start);
+  // Of two for one place the first stays the first.
+  std::ranges::stable_sort(all.functions, {}, &Functions::Function::start);
   return all;
 }
 
@@ -123,8 +128,9 @@ class PageWriter {
 
 }  // namespace
 
-Result<UnwindTable> UnwindTable::Build(std::span<const std::byte> eh_frame, uint64_t address) {
-  FF_ASSIGN_OR_RETURN(const Functions all, ReadFunctions(eh_frame, address));
+Result<UnwindTable> UnwindTable::Build(std::span<const std::byte> eh_frame, uint64_t address,
+                                       std::span<const std::byte> debug_frame) {
+  FF_ASSIGN_OR_RETURN(const Functions all, ReadFunctions(eh_frame, address, debug_frame));
   if (all.functions.empty()) return NotFoundError("build unwind table: no function has rules");
   uint64_t last = 0;
   for (const Functions::Function& function : all.functions)

@@ -22,8 +22,10 @@ constexpr size_t kMaxUnwindPages = 1 << 18;  // 1 GiB of addresses
 
 class UnwindTable {
  public:
-  // From the content of a file's .eh_frame and the address it is linked to.
-  static Result<UnwindTable> Build(std::span<const std::byte> eh_frame, uint64_t address);
+  // From the content of a file's .eh_frame and the address it is linked to, and of its
+  // .debug_frame, which counts for functions that .eh_frame says nothing of.
+  static Result<UnwindTable> Build(std::span<const std::byte> eh_frame, uint64_t address,
+                                   std::span<const std::byte> debug_frame = {});
 
   // A table that the parsing child has built, checked: whatever is looked up in it, every index is
   // inside.

@@ -18,24 +18,27 @@
 namespace flamefleet::agent {
 namespace {
 
-// Of the section and the address it is for: what a table depends on.
-std::array<uint8_t, 32> DigestOf(std::span<const std::byte> eh_frame, uint64_t address) {
+// Of `sections`, which is what `elf` says of them: what a table depends on.
+std::array<uint8_t, 32> DigestOf(std::span<const std::byte> sections, const ElfFile& elf) {
+  const uint64_t address = elf.eh_frame ? elf.eh_frame->address : 0;
+  const uint64_t eh_frame_size = elf.eh_frame ? elf.eh_frame->size : 0;
   std::array<uint8_t, 32> digest{};
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         &EVP_MD_CTX_free);
   FF_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
            EVP_DigestUpdate(context.get(), &address, sizeof(address)) == 1 &&
-           EVP_DigestUpdate(context.get(), eh_frame.data(), eh_frame.size()) == 1 &&
+           EVP_DigestUpdate(context.get(), &eh_frame_size, sizeof(eh_frame_size)) == 1 &&
+           EVP_DigestUpdate(context.get(), sections.data(), sections.size()) == 1 &&
            EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1);
   return digest;
 }
 
 Result<UniqueFd> InMemory(std::span<const std::byte> bytes) {
   UniqueFd fd(::memfd_create("eh_frame", MFD_CLOEXEC));
-  if (!fd.ok()) return ErrnoError(errno, "copy .eh_frame");
+  if (!fd.ok()) return ErrnoError(errno, "copy unwind rules");
   while (!bytes.empty()) {
     const ssize_t put = ::write(fd.get(), bytes.data(), bytes.size());
-    if (put < 0) return ErrnoError(errno, "copy .eh_frame");
+    if (put < 0) return ErrnoError(errno, "copy unwind rules");
     bytes = bytes.subspan(static_cast<size_t>(put));
   }
   return fd;
@@ -109,19 +112,28 @@ void UnwindTableCache::DropOldestFile() {
 }
 
 Result<uint32_t> UnwindTableCache::TableOf(int fd, const ElfFile& elf, int64_t now_ns) {
-  if (!elf.eh_frame) return NotFoundError("build unwind table: no .eh_frame");
-  if (elf.eh_frame->size > kMaxEhFrameBytes)
-    return ResourceExhaustedError("build unwind table: .eh_frame is over 16 MiB");
-  std::vector<std::byte> eh_frame(elf.eh_frame->size);
-  FF_RETURN_IF_ERROR(PreadExact(fd, eh_frame, elf.eh_frame->offset));
-  const Digest digest = DigestOf(eh_frame, elf.eh_frame->address);
+  // Both sections, one after the other.
+  std::vector<std::byte> sections;
+  ElfFile where;
+  const auto read = [&](const std::optional<ElfFile::Section>& section,
+                        std::optional<ElfFile::Section>* copy) -> Status {
+    if (!section) return OkStatus();
+    if (section->size > kMaxUnwindSectionBytes)
+      return ResourceExhaustedError("build unwind table: a section over 16 MiB");
+    *copy = *section;
+    (*copy)->offset = sections.size();
+    sections.resize(sections.size() + section->size);
+    return PreadExact(fd, std::span(sections).subspan((*copy)->offset), section->offset);
+  };
+  FF_RETURN_IF_ERROR(read(elf.eh_frame, &where.eh_frame));
+  FF_RETURN_IF_ERROR(read(elf.debug_frame, &where.debug_frame));
+  if (sections.empty()) return NotFoundError("build unwind table: no .eh_frame, no .debug_frame");
+  const Digest digest = DigestOf(sections, where);
   if (const auto same = numbers_.find(digest); same != numbers_.end()) return same->second;
   // From the very bytes of the digest: the file may change under us.
-  FF_ASSIGN_OR_RETURN(const UniqueFd copy, InMemory(eh_frame));
-  FF_ASSIGN_OR_RETURN(
-      const UnwindTable table,
-      RequestUnwindTable(parser_.get(), copy.get(),
-                         {.size = eh_frame.size(), .address = elf.eh_frame->address}));
+  FF_ASSIGN_OR_RETURN(const UniqueFd copy, InMemory(sections));
+  FF_ASSIGN_OR_RETURN(const UnwindTable table,
+                      RequestUnwindTable(parser_.get(), copy.get(), where));
   return Add(table, digest, now_ns);
 }
 

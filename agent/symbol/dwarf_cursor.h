@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DwarfCursor: reads the numbers and texts of DWARF out of bytes that may be anything.
+// DwarfCursor: reads the numbers and texts of DWARF out of bytes that may be anything: those of
+// names and lines, and, with what agent/stack/cfi_cursor.h adds, those of call frames.
 //
 // A read beyond the end gives 0 or "" and makes ok() false for good, so check once after several.
 //
@@ -65,6 +66,13 @@ class DwarfCursor {
     at_ = end + 1;
     return text;
   }
+  // The next `size` bytes.
+  std::string_view Block(uint64_t size) {
+    if (!Has(size)) return {};
+    const std::string_view block = bytes_.substr(at_, static_cast<size_t>(size));
+    at_ += block.size();
+    return block;
+  }
   void Skip(uint64_t size) {
     if (Has(size)) at_ += static_cast<size_t>(size);
   }
@@ -77,15 +85,17 @@ class DwarfCursor {
   bool AtEnd() const { return at_ >= bytes_.size(); }
   bool ok() const { return ok_; }
 
+ protected:
+  void Fail() {
+    ok_ = false;
+    at_ = bytes_.size();
+  }
+
  private:
   bool Has(uint64_t size) {
     if (size <= bytes_.size() - at_) return true;
     Fail();
     return false;
-  }
-  void Fail() {
-    ok_ = false;
-    at_ = bytes_.size();
   }
 
   std::string_view bytes_;

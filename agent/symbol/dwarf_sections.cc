@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/symbol/dwarf_sections.h"
 
-#include <elf.h>
-#include <zlib.h>
-
 #include <algorithm>
-#include <span>
+
+#include "agent/symbol/packed_section.h"
 
 namespace flamefleet::agent {
 namespace {
 
 constexpr size_t kWindowBytes = 16 << 10;
-constexpr size_t kPackedChunkBytes = 256 << 10;
 
 }  // namespace
 
@@ -24,44 +21,13 @@ Result<DwarfSections> DwarfSections::Open(const ByteSource& source, const ElfFil
     part.offset = elf.dwarf[i]->offset;
     part.size = elf.dwarf[i]->size;
     if (!elf.dwarf[i]->compressed) continue;
-    FF_RETURN_IF_ERROR(sections.Unpack(*elf.dwarf[i], kMaxUnpackedDwarfBytes - unpacked, &part));
+    FF_ASSIGN_OR_RETURN(
+        part.window, ReadPackedSection(source, *elf.dwarf[i], kMaxUnpackedDwarfBytes - unpacked));
+    part.size = part.window.size();
+    part.in_memory = true;
     unpacked += part.size;
   }
   return sections;
-}
-
-Status DwarfSections::Unpack(const ElfFile::Section& section, uint64_t limit, Part* part) {
-  Elf64_Chdr header;
-  if (section.size < sizeof(header)) return InvalidArgumentError("read DWARF: a section too short");
-  FF_RETURN_IF_ERROR(
-      source_.ReadExact(std::as_writable_bytes(std::span(&header, 1)), section.offset));
-  if (header.ch_type != ELFCOMPRESS_ZLIB)
-    return InvalidArgumentError("read DWARF: compressed, but not with zlib");
-  if (header.ch_size > limit)
-    return ResourceExhaustedError("read DWARF: over 64 MiB when unpacked");
-  part->window.resize(header.ch_size);
-  z_stream stream{};
-  if (::inflateInit(&stream) != Z_OK) return ResourceExhaustedError("read DWARF: no memory");
-  stream.next_out = reinterpret_cast<Bytef*>(part->window.data());
-  stream.avail_out = static_cast<uInt>(part->window.size());
-  std::string packed;
-  int result = Z_OK;
-  Status read;
-  for (uint64_t at = sizeof(header); at < section.size && result == Z_OK && read.ok();) {
-    packed.resize(std::min<uint64_t>(kPackedChunkBytes, section.size - at));
-    read = source_.ReadInto(packed, section.offset + at);
-    at += packed.size();
-    stream.next_in = reinterpret_cast<Bytef*>(packed.data());
-    stream.avail_in = static_cast<uInt>(packed.size());
-    if (read.ok()) result = ::inflate(&stream, Z_NO_FLUSH);
-  }
-  const bool is_whole = result == Z_STREAM_END && stream.avail_out == 0;
-  ::inflateEnd(&stream);
-  FF_RETURN_IF_ERROR(read);
-  if (!is_whole) return InvalidArgumentError("read DWARF: a damaged compressed section");
-  part->size = header.ch_size;
-  part->in_memory = true;
-  return OkStatus();
 }
 
 std::string_view DwarfSections::Peek(DwarfSection section, uint64_t offset, size_t wanted) {

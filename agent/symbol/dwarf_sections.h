@@ -50,7 +50,6 @@ class DwarfSections {
   };
   static size_t Index(DwarfSection section) { return static_cast<size_t>(section); }
   explicit DwarfSections(const ByteSource& source) : source_(source) {}
-  Status Unpack(const ElfFile::Section& section, uint64_t limit, Part* part);
 
   ByteSource source_;
   std::array<Part, kDwarfSectionCount> parts_;

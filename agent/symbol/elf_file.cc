@@ -63,6 +63,7 @@ std::optional<ElfFile::Section>* SlotOf(std::string_view name, ElfFile* file) {
   if (name == ".text") return &file->text;
   if (name == ".eh_frame") return &file->eh_frame;
   if (name == ".eh_frame_hdr") return &file->eh_frame_hdr;
+  if (name == ".debug_frame") return &file->debug_frame;
   // The second one is that of position-independent programs.
   if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") return &file->go_pclntab;
   if (name == ".go.module") return &file->go_module;

@@ -73,6 +73,7 @@ struct ElfFile {
   std::optional<Section> text;              // .text
   std::optional<Section> eh_frame;          // call frame information
   std::optional<Section> eh_frame_hdr;      // where its functions begin
+  std::optional<Section> debug_frame;       // call frame information for debuggers
   std::optional<Section> go_pclntab;        // Go's own table of functions
   std::optional<Section> go_module;         // .go.module: what the runtime knows of the program
   std::optional<Section> gnu_debugdata;     // a symbol table in xz

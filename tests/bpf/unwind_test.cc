@@ -180,6 +180,10 @@ TEST(Unwind, StaticProgramIsCompleteAndNamed) {
   ExpectWholeChain(FF_DEEP_STATIC, "chain", {"main"});
 }
 
+TEST(Unwind, ProgramWithRulesForDebuggersOnlyIsCompleteAndNamed) {
+  ExpectWholeChain(FF_DEEP_DEBUG_FRAME, "chain", {"main"});
+}
+
 TEST(Unwind, ThreadIsCompleteAndNamed) {
   ExpectWholeChain(FF_DEEP, "thread", {});
 }

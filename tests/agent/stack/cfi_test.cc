@@ -123,6 +123,51 @@ TEST(Cfi, BrokenChainOfEntriesIsAnError) {
   EXPECT_EQ(Rows(EhFrame().AddBytes({0xff, 0xff, 0xff, 0xff})), "DATA_LOSS");
 }
 
+// A .debug_frame: one CIE of version 4, an entry without content, an FDE.
+std::vector<uint8_t> DebugFrame(uint64_t start, const std::vector<uint8_t>& instructions) {
+  // Addresses of 8 bytes, no segments; the rest as in EhFrame.
+  std::vector<uint8_t> bytes = {16, 0,    0,  0,    0xff, 0xff, 0xff, 0xff, 4, 0, 8, 0,
+                                1,  0x78, 16, 0x0c, 7,    8,    0x90, 1,    0, 0, 0, 0};
+  const auto append = [&bytes](auto value) {
+    const auto* const first = reinterpret_cast<const uint8_t*>(&value);
+    bytes.insert(bytes.end(), first, first + sizeof(value));
+  };
+  append(static_cast<uint32_t>(4 + 16 + instructions.size()));
+  append(uint32_t{0});  // where the CIE is
+  append(start);
+  append(kFunctionSize);
+  bytes.insert(bytes.end(), instructions.begin(), instructions.end());
+  return bytes;
+}
+
+TEST(UnwindTable, DebugFrameCountsWhereEhFrameSaysNothing) {
+  EhFrame section;
+  section.AddFunction(kFunction, {0x0e, 16});
+  const auto build = [&section](uint64_t start, std::span<const std::byte> eh_frame) {
+    const std::vector<uint8_t> debug_frame = DebugFrame(start, {0x0e, 32});
+    return UnwindTable::Build(eh_frame, kAddress, std::as_bytes(std::span(debug_frame)));
+  };
+  const Result<UnwindTable> beside = build(kFunction + kFunctionSize, section.bytes());
+  ASSERT_TRUE(beside.ok()) << beside.status();
+  EXPECT_EQ(beside->Find(kFunction).cfa_offset, 16);
+  EXPECT_EQ(beside->Find(kFunction + kFunctionSize).cfa_offset, 32);
+  const Result<UnwindTable> same = build(kFunction, section.bytes());
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(same->Find(kFunction).cfa_offset, 16);
+  const Result<UnwindTable> alone = build(kFunction, {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->Find(kFunction).cfa_offset, 32);
+}
+
+TEST(UnwindTable, ADamagedDebugFrameTakesNothingFromEhFrame) {
+  EhFrame section;
+  section.AddFunction(kFunction, {0x0e, 16});
+  const std::vector<uint8_t> damaged = {0xff, 0, 0, 0, 1};
+  const auto bytes = std::as_bytes(std::span(damaged));
+  EXPECT_EQ(UnwindTable::Build(section.bytes(), kAddress, bytes)->Find(kFunction).cfa_offset, 16);
+  EXPECT_EQ(UnwindTable::Build({}, 0, bytes).status().code(), StatusCode::kDataLoss);
+}
+
 TEST(UnwindTable, FirstOfTwoFunctionsInOnePlaceCounts) {
   EhFrame section;
   section.AddFunction(kFunction, {0x0e, 16}).AddFunction(kFunction + 0x10, {0x0e, 32});
