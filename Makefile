@@ -110,10 +110,11 @@ skew: programs ## Mix operator and agents of this tree with those of PREVIOUS (a
 	e2e/cluster down
 	git worktree remove --force build/previous
 
-soak: programs ## Kill the store 200 times, walk through the kinds' schemas; fuzz each parser for SOAK_SECONDS (600) (root)
-	cmake --build --preset release -j $(JOBS) --target store_durability_test walk_apiserver_test
+soak: programs ## Kill the store, walk the kinds' schemas, 1,000 containers; fuzz each parser for SOAK_SECONDS (600) (root)
+	cmake --build --preset release -j $(JOBS) --target short_lived_test store_durability_test walk_apiserver_test
 	FF_STORE_KILLS=200 build/release/bin/store_durability_test --gtest_filter='*Kill9*'
 	for seed in 1 2 3 4 5; do FF_WALK_SEED=$$seed$$RANDOM FF_WALK_STEPS=3000 build/release/bin/walk_apiserver_test || exit 1; done
+	FF_CONTAINERS=1000 FF_PROCESSES=36000 build/release/bin/short_lived_test
 	CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DFF_FUZZ=ON -DFF_SANITIZE=address,undefined
 	cmake --build build/fuzz -j $(JOBS) --target fuzz
 	for corpus in tests/fuzz/corpus/*; do \

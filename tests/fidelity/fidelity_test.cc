@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,13 +17,16 @@
 
 #include "agent/pipeline/cpu_pipeline.h"
 #include "base/metrics.h"
-#include "base/pprof/profile.h"
 #include "tests/bpf/child.h"
+#include "tests/fidelity/stacks.h"
 
 namespace flamefleet::agent {
 namespace {
 
 using flamefleet::testing::Child;
+using flamefleet::testing::Stack;
+using flamefleet::testing::StacksOf;
+using flamefleet::testing::WantedSamples;
 
 using Names = std::vector<std::string>;  // innermost first; '*' stands for any text
 
@@ -47,13 +49,6 @@ Names Join(Names names, const Names& more) {
   return names;
 }
 
-// FF_FIDELITY_SAMPLES asks for more than the tests need.
-uint64_t WantedSamples() {
-  const char* const text = std::getenv("FF_FIDELITY_SAMPLES");
-  return text == nullptr ? kSamples
-                         : std::max<uint64_t>(kSamples, std::strtoull(text, nullptr, 10));
-}
-
 struct Program {
   std::string name;  // of the executable, which is the service
   Names inner;       // what must call Seventy and Thirty
@@ -64,11 +59,6 @@ struct Program {
 bool Match(const std::string& name, const std::string& pattern) {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
-
-struct Stack {
-  Names names;
-  uint64_t count = 0;
-};
 
 // What a program's profiles say, from the first on that has nothing but whole stacks with right
 // names: until then its tables, or those of its last library, were not there.
@@ -113,27 +103,6 @@ void Seen::AddStack(const Stack& stack, const Program& program) {
   example.clear();
   for (const std::string& name : names)
     example += name + " ";
-}
-
-std::vector<Stack> StacksOf(const FinishedProfile& finished) {
-  pprof::Profile profile;
-  const Status status = pprof::Decode(finished.pprof, {}, &profile);
-  EXPECT_TRUE(status.ok()) << status;
-  std::vector<Stack> stacks;
-  for (size_t i = 0; i < profile.samples.size(); ++i) {
-    const pprof::Sample& sample = profile.samples[i];
-    Stack stack{.count = static_cast<uint64_t>(profile.values[i] / profile.period)};
-    for (uint32_t k = 0; k < sample.location_count; ++k) {
-      const pprof::Location& location =
-          profile.locations[profile.sample_locations[sample.first_location + k]];
-      for (uint32_t line = 0; line < location.line_count; ++line) {
-        stack.names.emplace_back(profile.strings.Get(
-            profile.functions[profile.lines[location.first_line + line].function].name));
-      }
-    }
-    stacks.push_back(std::move(stack));
-  }
-  return stacks;
 }
 
 void Seen::Add(const FinishedProfile& profile, const Program& program) {
@@ -188,7 +157,7 @@ class Fidelity : public ::testing::Test {
         programs_, [this](const auto& program) { return seen_[program.first].samples >= wanted_; });
   }
 
-  const uint64_t wanted_ = WantedSamples();
+  const uint64_t wanted_ = WantedSamples(kSamples);
   std::mutex mutex_;
   std::map<std::string, Program> programs_;
   std::map<std::string, Seen> seen_;

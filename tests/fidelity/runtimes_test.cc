@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles of programs of Node whose profile is known, as in fidelity_test.cc.
+#include <fnmatch.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/pipeline/cpu_pipeline.h"
+#include "base/metrics.h"
+#include "tests/bpf/child.h"
+#include "tests/fidelity/stacks.h"
+#include "tests/support/temp_dir.h"
+
+namespace flamefleet::agent {
+namespace {
+
+using flamefleet::testing::Child;
+using flamefleet::testing::Stack;
+using flamefleet::testing::StacksOf;
+using flamefleet::testing::WantedSamples;
+
+// See fidelity_test.cc: 1000 samples make 8 points of what chance allows, 64000 make 1.
+constexpr uint64_t kSamples = 1000;
+constexpr double kSigmas = 5.5;
+constexpr double kShare = 0.70;
+// In its first and last instructions a function has no frame yet or no more, which frame pointers
+// cannot tell: its caller is missing then.
+constexpr double kMaxWrong = 0.01;
+
+// What the names of the known chain look like: of the function in which 70 % are, of the other one,
+// of who calls them, innermost first.
+struct Known {
+  std::string seventy;
+  std::string thirty;
+  std::vector<std::string> callers;
+};
+
+bool Match(const std::string& name, const std::string& pattern) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+class Shares {
+ public:
+  explicit Shares(Known known) : known_(std::move(known)) {}
+
+  // Counts from the first profile on whose stacks are right: until then code is still being made,
+  // or its names are.
+  void Add(const FinishedProfile& profile) {
+    Shares more = *this;
+    for (const Stack& stack : StacksOf(profile))
+      more.AddStack(stack);
+    const uint64_t new_known = more.known() - known();
+    const uint64_t new_wrong = more.wrong_ - wrong_;
+    const bool is_right = new_known > 0 && static_cast<double>(new_wrong) <=
+                                               kMaxWrong * static_cast<double>(new_known);
+    if (is_settled_ || is_right)
+      *this = more;
+    else
+      example_ = more.example_;
+    is_settled_ = is_settled_ || is_right;
+  }
+
+  uint64_t known() const { return seventy_ + thirty_; }
+  uint64_t samples() const { return samples_; }
+  uint64_t wrong() const { return wrong_; }
+  double share() const { return static_cast<double>(seventy_) / static_cast<double>(known()); }
+  const std::string& example() const { return example_; }
+
+ private:
+  void AddStack(const Stack& stack) {
+    samples_ += stack.count;
+    const auto burner = std::ranges::find_if(stack.names, [this](const std::string& name) {
+      return Match(name, known_.seventy) || Match(name, known_.thirty);
+    });
+    if (burner == stack.names.end()) return;  // in their callers, or in the runtime
+    (Match(*burner, known_.seventy) ? seventy_ : thirty_) += stack.count;
+    const std::vector<std::string> callers(burner + 1, stack.names.end());
+    if (callers.size() >= known_.callers.size() &&
+        std::equal(known_.callers.begin(), known_.callers.end(), callers.begin(),
+                   [](const auto& pattern, const auto& name) { return Match(name, pattern); }))
+      return;
+    wrong_ += stack.count;
+    example_.clear();
+    for (const std::string& name : stack.names)
+      example_ += name + " ";
+  }
+
+  Known known_;
+  bool is_settled_ = false;
+  uint64_t samples_ = 0;
+  uint64_t seventy_ = 0;
+  uint64_t thirty_ = 0;
+  uint64_t wrong_ = 0;
+  std::string example_;
+};
+
+void ExpectKnownProfile(const Child& child, const Known& known) {
+  const uint64_t wanted = WantedSamples(kSamples);
+  std::mutex mutex;
+  Shares shares(known);
+  Metrics metrics;
+  auto pipeline = CpuPipeline::Create({.scope = CpuPipelineOptions::Scope::kHost,
+                                       .pids = {child.pid()},
+                                       .frequency_hz = 997,
+                                       .window = std::chrono::milliseconds(1000)},
+                                      &metrics, [&](const FinishedProfile& profile) {
+                                        const StackEnds& ends = profile.stack_ends;
+                                        EXPECT_EQ(std::accumulate(ends.begin(), ends.end(), 0U),
+                                                  profile.samples);
+                                        const std::lock_guard lock(mutex);
+                                        shares.Add(profile);
+                                      });
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::minutes(4) * (wanted / kSamples);
+  const auto has_all = [&] {
+    const std::lock_guard lock(mutex);
+    return shares.known() >= wanted;
+  };
+  while (!has_all() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  (*pipeline)->Stop();
+  ASSERT_GE(shares.known(), wanted)
+      << "too few in time, or none that are whole and named: " << shares.example();
+  const auto count = static_cast<double>(shares.known());
+  const double error = std::sqrt(kShare * (1 - kShare) / count);
+  const double wrong = static_cast<double>(shares.wrong()) / count;
+  std::printf("%.0f samples of %.0f  share %.4f +- %.4f  wrong %.4f\n", count,
+              static_cast<double>(shares.samples()), shares.share(), error, wrong);
+  EXPECT_NEAR(shares.share(), kShare, kSigmas * error);
+  EXPECT_LE(wrong, kMaxWrong) << shares.example();
+}
+
+// Code made at run time, baseline code alone: what is optimised inlines the functions.
+void ExpectKnownProfileOfNode(const std::string& option) {
+  const TempDir directory;
+  const Child node("/usr/bin/env", {"-C", directory.path(), "node", option, "--no-opt",
+                                    "--always-sparkplug", FF_FIDELITY_SOURCES "/shares.js"});
+  ExpectKnownProfile(node, {.seventy = "JS:*Seventy *shares.js*",
+                            .thirty = "JS:*Thirty *shares.js*",
+                            .callers = {"JS:*Middle *", "JS:*Outer *", "JS:* *shares.js:1:1"}});
+}
+
+TEST(Runtimes, NodeIsNamedByItsPerfMap) {
+  ExpectKnownProfileOfNode("--perf-basic-prof");
+}
+
+TEST(Runtimes, NodeIsNamedByItsJitDump) {
+  ExpectKnownProfileOfNode("--perf-prof");
+}
+
+}  // namespace
+}  // namespace flamefleet::agent
