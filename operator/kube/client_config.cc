@@ -42,17 +42,19 @@ std::optional<std::string> ProcessEnvironment(const std::string& name) {
 }
 
 Result<ClientConfig> FindClientConfig(const ConfigSources& sources) {
-  if (!sources.kubeconfig_flag.empty()) return LoadKubeconfig({sources.kubeconfig_flag});
+  if (!sources.kubeconfig_flag.empty())
+    return LoadKubeconfig({sources.kubeconfig_flag}, sources.context);
   const auto listed = SplitPathList(sources.environment("KUBECONFIG").value_or(""));
-  if (!listed.empty()) return LoadKubeconfig(listed);
+  if (!listed.empty()) return LoadKubeconfig(listed, sources.context);
 
   const auto host = sources.environment("KUBERNETES_SERVICE_HOST");
   const auto port = sources.environment("KUBERNETES_SERVICE_PORT");
-  if (host && port) return LoadServiceAccount(sources.service_account_directory, *host, *port);
+  if (host && port && sources.context.empty())
+    return LoadServiceAccount(sources.service_account_directory, *host, *port);
 
   if (const auto home = sources.environment("HOME")) {
     const std::string path = *home + "/.kube/config";
-    Result<ClientConfig> config = LoadKubeconfig({path});
+    Result<ClientConfig> config = LoadKubeconfig({path}, sources.context);
     if (config.ok() || config.status().code() != StatusCode::kNotFound) return config;
   }
   return NotFoundError(

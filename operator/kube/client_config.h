@@ -43,6 +43,7 @@ struct ClientConfig {
 // What the search reads from its surroundings, so that a test owns them.
 struct ConfigSources {
   std::string kubeconfig_flag;
+  std::string context;  // of the kubeconfig; empty: its current one
   std::function<std::optional<std::string>(const std::string& name)> environment;
   std::string service_account_directory = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
@@ -52,7 +53,8 @@ std::optional<std::string> ProcessEnvironment(const std::string& name);
 
 Result<ClientConfig> FindClientConfig(const ConfigSources& sources);
 
-// The current context of the merged files. kNotFound when none of them is there.
-Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths);
+// `context` of the merged files; empty: their current one. kNotFound when none of them is there.
+Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths,
+                                    const std::string& context = "");
 
 }  // namespace flamefleet

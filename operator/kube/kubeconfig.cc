@@ -191,12 +191,12 @@ Result<const Entry*> Find(const std::map<std::string, Entry>& entries, const std
   return &found->second;
 }
 
-Result<ClientConfig> ResolveCurrentContext(const MergedFiles& merged) {
-  if (merged.current_context.empty()) {
+Result<ClientConfig> Resolve(const MergedFiles& merged, const std::string& wanted) {
+  const std::string& name = wanted.empty() ? merged.current_context : wanted;
+  if (name.empty()) {
     return InvalidArgumentError("read kubeconfig: current-context is not set");
   }
-  FF_ASSIGN_OR_RETURN(const Entry* context,
-                      Find(merged.contexts, "context", merged.current_context));
+  FF_ASSIGN_OR_RETURN(const Entry* context, Find(merged.contexts, "context", name));
   ClientConfig config;
   config.ns = Text(context->body, "namespace");
   const std::string cluster_name = Text(context->body, "cluster");
@@ -212,7 +212,8 @@ Result<ClientConfig> ResolveCurrentContext(const MergedFiles& merged) {
 
 }  // namespace
 
-Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths) {
+Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths,
+                                    const std::string& context) {
   MergedFiles merged;
   Status missing = OkStatus();
   size_t found = 0;
@@ -227,7 +228,7 @@ Result<ClientConfig> LoadKubeconfig(const std::vector<std::string>& paths) {
   }
   if (found == 0) return missing;
   try {
-    return ResolveCurrentContext(merged);
+    return Resolve(merged, context);
   } catch (const YAML::Exception& error) {
     return InvalidArgumentError("read kubeconfig: " + std::string(error.what()));
   }

@@ -99,7 +99,7 @@ HttpRequest RestClient::NewRequest(const std::string& method, const std::string&
   HttpRequest request;
   request.method = method;
   request.target = path_prefix_ + path_and_query;
-  request.headers = {{"Accept", kJsonType}, {"User-Agent", "flamefleet-operator/" FF_VERSION}};
+  request.headers = {{"Accept", kJsonType}, {"User-Agent", options_.user_agent}};
   request.idle_timeout = request.total_timeout = options_.timeout;
   return request;
 }
@@ -157,6 +157,14 @@ Result<std::string> RestClient::Get(const Resource& resource, const std::string&
                                     const std::string& name, const std::stop_token& stop) {
   HttpRequest request = NewRequest("GET", ObjectPath(resource, ns, name));
   return Call(std::move(request), Describe("get", resource, ns, name), stop);
+}
+
+Result<std::string> RestClient::GetPath(const std::string& path_and_query,
+                                        const std::stop_token& stop) {
+  HttpRequest request = NewRequest("GET", path_and_query);
+  request.headers["Accept"] = "*/*";
+  return Call(std::move(request), "get " + path_and_query.substr(0, path_and_query.find('?')),
+              stop);
 }
 
 Result<std::string> RestClient::CreateObject(const Resource& resource, const std::string& ns,

@@ -43,6 +43,7 @@ struct RestClientOptions {
   // Asked right before a request that changes something is sent, each time that it is; an error
   // becomes the result of the call. Empty: always allowed.
   std::function<Status()> may_write;
+  std::string user_agent = "flamefleet-operator/" FF_VERSION;
 };
 
 class RestClient {
@@ -59,6 +60,8 @@ class RestClient {
   // The object's JSON.
   Result<std::string> Get(const Resource& resource, const std::string& ns, const std::string& name,
                           const std::stop_token& stop = {});
+  // What any path answers: a list, or what is behind the proxy of a service.
+  Result<std::string> GetPath(const std::string& path_and_query, const std::stop_token& stop = {});
 
   // Creates `body`, whose name is `name`: kAlreadyExists when there is one. Replaces the object by
   // `body`: kAborted when metadata.resourceVersion of `body` is not its version any more. Both

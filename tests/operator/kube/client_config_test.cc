@@ -54,6 +54,26 @@ class ClientConfigTest : public testing::Test {
       std::filesystem::path(testing::TempDir()) / "client_config_test";
 };
 
+TEST_F(ClientConfigTest, TheContextThatIsNamedWinsOverTheCurrentOne) {
+  ConfigSources sources = Sources({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"},
+                                   {"KUBERNETES_SERVICE_PORT", "443"},
+                                   {"HOME", folder_}});
+  Write(".kube/config", R"(
+current-context: a
+contexts:
+- {name: a, context: {cluster: k, namespace: one}}
+- {name: b, context: {cluster: k, namespace: two}}
+clusters: [{name: k, cluster: {server: 'https://h:6443'}}]
+)");
+  sources.context = "b";
+  const Result<ClientConfig> config = FindClientConfig(sources);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->ns, "two");
+  sources.context = "c";
+  EXPECT_THAT(ErrorMessage(FindClientConfig(sources).status()),
+              HasSubstr("there is no context named \"c\""));
+}
+
 TEST_F(ClientConfigTest, EmbeddedDataIsDecoded) {
   const Result<ClientConfig> config = LoadKubeconfig({Write("config", R"(
 apiVersion: v1
