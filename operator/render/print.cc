@@ -50,26 +50,16 @@ std::string HowText(const plan::Collection& collection) {
          (collection.container.empty() ? "" : " of container " + collection.container);
 }
 
-std::string ProblemText(const plan::Problem& problem) {
-  return std::string(problem.reason) + ": " + problem.message;
-}
-
 std::string PodText(const PlannedPod& planned) {
   const api::ObjectMeta& meta = planned.pod->pod.meta;
   std::string text = "  " + meta.ns + "/" + meta.name + "  (" + planned.pod->kind + "; " +
                      planned.pod->source.Text() + ")";
   if (planned.pools.size() > 0) text += "  on nodes of AgentPool " + Join(planned.pools);
   text += "\n";
-  for (const plan::Collection& collection : planned.plan.collections) {
-    text += "    " + std::string(api::ProfileTypeName(collection.type)) + ": " +
-            HowText(collection) + ", to " + collection.backend + " as service " +
-            collection.labels.at("service_name") + "  [" + AskersText(collection.askers) + "]\n";
-  }
-  for (const plan::Refusal& refusal : planned.plan.refusals) {
-    text += "    " + std::string(api::ProfileTypeName(refusal.type)) +
-            ": not collected: " + ProblemText(refusal.problem) + "  [" +
-            AskersText(refusal.askers) + "]\n";
-  }
+  for (const plan::Collection& collection : planned.plan.collections)
+    text += "    " + CollectionText(collection) + "\n";
+  for (const plan::Refusal& refusal : planned.plan.refusals)
+    text += "    " + RefusalText(refusal) + "\n";
   if (planned.nothing) text += "    not profiled: " + ProblemText(*planned.nothing) + "\n";
   if (!planned.assumption.empty()) text += "    assumed: " + planned.assumption + "\n";
   for (const plan::Problem& warning : planned.plan.warnings)
@@ -79,33 +69,6 @@ std::string PodText(const PlannedPod& planned) {
 
 json AskersJson(const plan::Askers& askers) {
   return {{"targets", askers.targets}, {"annotations", askers.annotations}, {"pool", askers.pool}};
-}
-
-json CollectionJson(const plan::Collection& collection) {
-  json out = {{"profile", api::ProfileTypeName(collection.type)},
-              {"mode", collection.pull ? "Pull" : "EBPF"},
-              {"backend", collection.backend},
-              {"labels", collection.labels},
-              {"askedBy", AskersJson(collection.askers)}};
-  if (!collection.container.empty()) out["container"] = collection.container;
-  if (!collection.pull) return out;
-  const plan::PullSettings& pull = *collection.pull;
-  out["pull"] = {{"port", pull.port},
-                 {"path", pull.path},
-                 {"parameters", pull.parameters},
-                 {"intervalSeconds", pull.interval_ns / kNanosPerSecond},
-                 {"timeoutSeconds", pull.timeout_ns / kNanosPerSecond},
-                 {"scheme", pull.tls ? "HTTPS" : "HTTP"}};
-  if (pull.tls) {
-    out["pull"]["tls"] = {{"insecureSkipVerify", pull.tls->insecure_skip_verify},
-                          {"caBundle", pull.tls->ca_pem},
-                          {"serverName", pull.tls->server_name}};
-  }
-  return out;
-}
-
-json ProblemJson(const plan::Problem& problem) {
-  return {{"reason", problem.reason}, {"message", problem.message}};
 }
 
 json SourceJson(const Source& source) {
@@ -123,12 +86,8 @@ json PodJson(const PlannedPod& planned) {
               {"notCollected", json::array()}, {"warnings", json::array()}};
   for (const plan::Collection& collection : planned.plan.collections)
     out["collected"].push_back(CollectionJson(collection));
-  for (const plan::Refusal& refusal : planned.plan.refusals) {
-    json entry = ProblemJson(refusal.problem);
-    entry["profile"] = api::ProfileTypeName(refusal.type);
-    entry["askedBy"] = AskersJson(refusal.askers);
-    out["notCollected"].push_back(std::move(entry));
-  }
+  for (const plan::Refusal& refusal : planned.plan.refusals)
+    out["notCollected"].push_back(RefusalJson(refusal));
   for (const plan::Problem& warning : planned.plan.warnings)
     out["warnings"].push_back(ProblemJson(warning));
   if (!planned.assumption.empty()) out["assumed"] = planned.assumption;
@@ -177,6 +136,56 @@ void Emit(YAML::Emitter& out, const json& value) {
 }
 
 }  // namespace
+
+std::string ProblemText(const plan::Problem& problem) {
+  return std::string(problem.reason) + ": " + problem.message;
+}
+
+std::string CollectionText(const plan::Collection& collection) {
+  return std::string(api::ProfileTypeName(collection.type)) + ": " + HowText(collection) + ", to " +
+         collection.backend + " as service " + collection.labels.at("service_name") + "  [" +
+         AskersText(collection.askers) + "]";
+}
+
+std::string RefusalText(const plan::Refusal& refusal) {
+  return std::string(api::ProfileTypeName(refusal.type)) +
+         ": not collected: " + ProblemText(refusal.problem) + "  [" + AskersText(refusal.askers) +
+         "]";
+}
+
+json CollectionJson(const plan::Collection& collection) {
+  json out = {{"profile", api::ProfileTypeName(collection.type)},
+              {"mode", collection.pull ? "Pull" : "EBPF"},
+              {"backend", collection.backend},
+              {"labels", collection.labels},
+              {"askedBy", AskersJson(collection.askers)}};
+  if (!collection.container.empty()) out["container"] = collection.container;
+  if (!collection.pull) return out;
+  const plan::PullSettings& pull = *collection.pull;
+  out["pull"] = {{"port", pull.port},
+                 {"path", pull.path},
+                 {"parameters", pull.parameters},
+                 {"intervalSeconds", pull.interval_ns / kNanosPerSecond},
+                 {"timeoutSeconds", pull.timeout_ns / kNanosPerSecond},
+                 {"scheme", pull.tls ? "HTTPS" : "HTTP"}};
+  if (pull.tls) {
+    out["pull"]["tls"] = {{"insecureSkipVerify", pull.tls->insecure_skip_verify},
+                          {"caBundle", pull.tls->ca_pem},
+                          {"serverName", pull.tls->server_name}};
+  }
+  return out;
+}
+
+json ProblemJson(const plan::Problem& problem) {
+  return {{"reason", problem.reason}, {"message", problem.message}};
+}
+
+json RefusalJson(const plan::Refusal& refusal) {
+  json out = ProblemJson(refusal.problem);
+  out["profile"] = api::ProfileTypeName(refusal.type);
+  out["askedBy"] = AskersJson(refusal.askers);
+  return out;
+}
 
 std::string PlanText(const OfflinePlan& plan) {
   std::string text = "The operator would make " + Plural(plan.objects.size(), "object") + ":\n";
