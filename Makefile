@@ -43,7 +43,7 @@ fmt-check: ## Fail if a C++ source is not formatted
 	git ls-files '*.cc' '*.h' '*.c' | xargs clang-format --dry-run -Werror
 
 tidy: build ## Run clang-tidy over the sources of PRESET
-	git ls-files 'base/*.cc' 'agent/*.cc' 'operator/*.cc' 'store/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/$(PRESET) --quiet
+	git ls-files 'base/*.cc' 'agent/*.cc' 'operator/*.cc' 'store/*.cc' 'kubectl/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/$(PRESET) --quiet
 
 local: programs ## Profile this host into an embedded store, without Kubernetes, until Ctrl-C (root)
 	@tools/local build/release/bin
@@ -65,7 +65,8 @@ image: programs ## Build our image and the workloads' and import them into the r
 	e2e/cluster load
 
 programs: deps configure
-	cmake --build --preset release -j $(JOBS) --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store
+	cmake --build --preset release -j $(JOBS) --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store \
+	  kubectl-flamefleet
 
 ##@ Release
 .PHONY: dist

@@ -4,7 +4,8 @@ commands a test cannot run, and why."""
 
 import re
 
-PAGES = ["README.md", "docs/start.md", "docs/upgrade.md", "docs/alerts.md", "docs/backends.md"]
+PAGES = ["README.md", "docs/start.md", "docs/upgrade.md", "docs/alerts.md", "docs/backends.md",
+         "docs/kubectl.md"]
 
 # How a command begins -> why it is not run here.
 IMAGE = "builds or publishes an image: the cluster tests build and load it"
