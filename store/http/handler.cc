@@ -7,6 +7,7 @@
 #include "base/gzip.h"
 #include "base/log.h"
 #include "store/http/fleet_handler.h"
+#include "store/http/otlp.h"
 #include "store/ui/assets.h"
 
 namespace flamefleet::store {
@@ -15,6 +16,7 @@ namespace {
 constexpr char kPushPath[] = "/push.v1.PusherService/Push";
 constexpr char kPush[] = "push";
 constexpr char kIngest[] = "ingest";
+constexpr char kOtlp[] = "otlp";
 constexpr char kQuerier[] = "querier";
 constexpr char kFleet[] = "fleet";
 constexpr char kOther[] = "other";
@@ -25,6 +27,7 @@ A browser that opens this address gets the web UI.
 
   POST /push.v1.PusherService/Push   store profiles (Pyroscope push API)
   POST /ingest                       the same (older API): pprof, multipart, folded, lines
+  POST /v1development/profiles       the same (OTLP in protobuf, development version 1)
   POST /querier.v1.QuerierService/... queries as Grafana's Pyroscope data source sends them
   GET  /pprof                        merge of the selected profiles, for: go tool pprof URL
   GET  /top                          hottest functions; limit=30, format=json
@@ -56,7 +59,7 @@ HttpServerResponse OnlyGet() {
 }
 
 bool IsPush(const std::string& route) {
-  return route == kPush || route == kIngest;
+  return route == kPush || route == kIngest || route == kOtlp;
 }
 
 // Requests by route and outcome.
@@ -64,7 +67,7 @@ class RequestCounters {
  public:
   explicit RequestCounters(Metrics* metrics) {
     std::vector<std::string> routes = QueryHandler::Routes();
-    routes.insert(routes.end(), {kPush, kIngest, kQuerier, kFleet, kOther});
+    routes.insert(routes.end(), {kPush, kIngest, kOtlp, kQuerier, kFleet, kOther});
     for (const std::string& route : routes) {
       for (const char* code : kClasses) {
         counters_.emplace(std::pair(route, code),
@@ -126,6 +129,7 @@ class StoreHandler::Impl {
   static std::string RouteOf(const std::string& path) {
     if (path == kPushPath) return kPush;
     if (path == "/ingest" || path == "/pyroscope/ingest") return kIngest;
+    if (path == kOtlpPath) return kOtlp;
     if (QuerierHandler::IsMine(path)) return kQuerier;
     if (path == "/fleet") return kFleet;
     const std::string query = QueryHandler::RouteOf(path);
@@ -193,6 +197,7 @@ class StoreHandler::Impl {
                                 const HttpServerRequest& request) {
     if (route == kPush) return handlers.push.Handle(request);
     if (route == kIngest) return handlers.push.HandleIngest(request);
+    if (route == kOtlp) return handlers.push.HandleOtlp(request);
     if (route == kQuerier) return handlers.querier.Handle(request);
     if (request.method != "GET") return OnlyGet();
     return handlers.queries.Handle(route, request);

@@ -2,9 +2,12 @@
 #include "store/http/push_handler.h"
 
 #include <array>
+#include <optional>
 
 #include "store/http/connect.h"
+#include "store/http/otlp.h"
 #include "store/ingest/ingest.h"
+#include "store/ingest/otlp.h"
 
 namespace flamefleet::store {
 namespace {
@@ -13,6 +16,9 @@ constexpr char kDiskFull[] = "disk_full";
 constexpr char kBusy[] = "busy";
 constexpr char kSeriesLimit[] = "series_limit";
 constexpr char kInternal[] = "internal";
+// Retry-After, in seconds.
+constexpr char kWhenDiskIsFull[] = "10";
+constexpr char kWhenBusy[] = "1";
 
 // In the order of enum Refusal, without kNone.
 constexpr std::array<const char*, 6> kRefusalNames = {
@@ -42,11 +48,32 @@ class ReadSlot {
   std::counting_semaphore<kMaxConcurrentReads>& slots_;
 };
 
+HttpServerResponse NotStored(const Status& error) {
+  const std::string message = ErrorMessage(error);
+  switch (error.code()) {
+    case StatusCode::kResourceExhausted:
+      return RetryLater(ConnectError(507, "resource_exhausted", message), kWhenDiskIsFull);
+    case StatusCode::kUnavailable:
+      return RetryLater(ConnectError(503, "unavailable", message), kWhenBusy);
+    case StatusCode::kFailedPrecondition:
+      return ConnectError(400, "failed_precondition", message);
+    default:
+      return ConnectError(500, "internal", message);
+  }
+}
+
 HttpServerResponse RefusalResponse(const PushResult& push) {
   if (push.refusal == Refusal::kTooLarge) {
     return ConnectError(413, "resource_exhausted", ErrorMessage(push.error));
   }
   return ConnectError(400, "invalid_argument", ErrorMessage(push.error));
+}
+
+PushResult Unreadable(const Status& error) {
+  const bool too_large = error.code() == StatusCode::kResourceExhausted;
+  return {.error = error,
+          .refusal = too_large ? Refusal::kTooLarge : Refusal::kMalformedRequest,
+          .refused = 1};
 }
 
 }  // namespace
@@ -71,35 +98,29 @@ void PushHandler::CountRefused(const char* reason, size_t profiles) {
 PushResult PushHandler::Read(const HttpServerRequest& request) {
   const ReadSlot slot(reads_);
   const Result<std::string> body = ReadCall(request, limits_.max_request_bytes);
-  if (!body.ok()) {
-    const bool too_large = body.status().code() == StatusCode::kResourceExhausted;
-    return {.error = body.status(),
-            .refusal = too_large ? Refusal::kTooLarge : Refusal::kMalformedRequest,
-            .refused = 1};
-  }
+  if (!body.ok()) return Unreadable(body.status());
   return ReadPush(*body, EncodingOf(request), limits_, clock_->WallNanos());
 }
 
-std::optional<HttpServerResponse> PushHandler::Store(const std::vector<NewProfile>& profiles) {
-  if (profiles.empty()) return std::nullopt;
+Status PushHandler::Store(const std::vector<NewProfile>& profiles) {
+  if (profiles.empty()) return OkStatus();
   const Status stored = database_->Append(profiles);
-  const std::string message = ErrorMessage(stored);
   switch (stored.code()) {
     case StatusCode::kOk:
-      return std::nullopt;
+      break;
     case StatusCode::kResourceExhausted:
       CountRefused(kDiskFull, profiles.size());
-      return RetryLater(ConnectError(507, "resource_exhausted", message), "10");
+      break;
     case StatusCode::kUnavailable:
       CountRefused(kBusy, profiles.size());
-      return RetryLater(ConnectError(503, "unavailable", message), "1");
+      break;
     case StatusCode::kFailedPrecondition:
       CountRefused(kSeriesLimit, profiles.size());
-      return ConnectError(400, "failed_precondition", message);
+      break;
     default:
       CountRefused(kInternal, profiles.size());
-      return ConnectError(500, "internal", message);
   }
+  return stored;
 }
 
 HttpServerResponse PushHandler::HandleIngest(const HttpServerRequest& request) {
@@ -123,8 +144,37 @@ HttpServerResponse PushHandler::HandleIngest(const HttpServerRequest& request) {
     return ConnectError(push.refusal == Refusal::kInvalidLabels ? 400 : 422, "invalid_argument",
                         ErrorMessage(push.error));
   }
-  if (const auto not_stored = Store(push.profiles)) return *not_stored;
+  if (const Status stored = Store(push.profiles); !stored.ok()) return NotStored(stored);
   return {.content_type = ""};
+}
+
+HttpServerResponse PushHandler::HandleOtlp(const HttpServerRequest& request) {
+  if (std::optional<HttpServerResponse> refused = RefuseOtlp(request)) {
+    if (refused->status != 405) CountRefused(Name(Refusal::kMalformedRequest), 1);
+    return *std::move(refused);
+  }
+  PushResult push;
+  {
+    const ReadSlot slot(reads_);
+    const Result<std::string> body = ReadCall(request, limits_.max_request_bytes);
+    push = body.ok() ? ReadOtlp(*body, limits_, clock_->WallNanos()) : Unreadable(body.status());
+  }
+  if (push.refusal != Refusal::kNone) CountRefused(Name(push.refusal), push.refused);
+  const Status stored = Store(push.profiles);
+  switch (stored.code()) {
+    case StatusCode::kOk:
+      break;
+    case StatusCode::kResourceExhausted:  // clients of OTLP try again after 503
+      return RetryLater(OtlpError(503, UnavailableError(ErrorMessage(stored))), kWhenDiskIsFull);
+    case StatusCode::kUnavailable:
+      return RetryLater(OtlpError(503, stored), kWhenBusy);
+    default:
+      return OtlpError(stored.code() == StatusCode::kFailedPrecondition ? 400 : 500, stored);
+  }
+  if (push.refusal == Refusal::kNone || !push.profiles.empty()) {
+    return OtlpAnswer(push.refused, push.error);
+  }
+  return OtlpError(push.refusal == Refusal::kTooLarge ? 413 : 400, push.error);
 }
 
 HttpServerResponse PushHandler::Handle(const HttpServerRequest& request) {
@@ -136,7 +186,7 @@ HttpServerResponse PushHandler::Handle(const HttpServerRequest& request) {
   }
   const PushResult push = Read(request);
   if (push.refusal != Refusal::kNone) CountRefused(Name(push.refusal), push.refused);
-  if (const auto not_stored = Store(push.profiles)) return *not_stored;
+  if (const Status stored = Store(push.profiles); !stored.ok()) return NotStored(stored);
   if (push.refusal != Refusal::kNone) return RefusalResponse(push);
   if (EncodingOf(request) == PushEncoding::kJson) {
     return {.content_type = request.Header("content-type"), .body = "{}"};

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <semaphore>
 #include <string>
 #include <vector>
@@ -35,12 +34,18 @@ class PushHandler {
   HttpServerResponse Handle(const HttpServerRequest& request);
   // POST /ingest: 200 stored; 400 a name is wrong, 422 something else; 405, 503, 507 as above.
   HttpServerResponse HandleIngest(const HttpServerRequest& request);
+  // POST /v1development/profiles (OTLP): 200 stored, or in part, as the body says; 400 nothing is
+  // stored, a retry does not help; 405; 413 too large; 415 not protobuf, or compressed, but not by
+  // gzip; 503 busy or the disk is full: retry later. Other bodies than of 200 are
+  // google.rpc.Status.
+  HttpServerResponse HandleOtlp(const HttpServerRequest& request);
 
  private:
   // Decompresses and reads the body.
   PushResult Read(const HttpServerRequest& request);
-  // Nothing when all is stored, else the answer to the client.
-  std::optional<HttpServerResponse> Store(const std::vector<NewProfile>& profiles);
+  // kResourceExhausted: the disk is full; kUnavailable: busy; kFailedPrecondition: one series too
+  // many. Counted.
+  Status Store(const std::vector<NewProfile>& profiles);
   void CountRefused(const char* reason, size_t profiles);
 
   Database* const database_;

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "proto/pyroscope/push.pb.h"
 #include "store/ingest/multipart.h"
+#include "store/ingest/typed_profile.h"
 #include "store/match/time_range.h"
 
 namespace flamefleet::store {
@@ -146,27 +147,6 @@ Result<std::map<std::string, std::string>> ReadDisplayNames(std::string_view tex
   return names;
 }
 
-std::string ProfileNameOf(const pprof::Profile& profile,
-                          const std::map<std::string, std::string>& display_names) {
-  std::string last;
-  for (const pprof::ValueType& type : profile.sample_types) {
-    last = std::string(profile.strings.Get(type.type));
-    const auto display = display_names.find(last);
-    const std::string shown = display == display_names.end() ? last : display->second;
-    if (last.starts_with("inuse_") || last.starts_with("alloc_")) return "memory";
-    if (last == "wall") return "wall";
-    if (last == "goroutine" || last == "goroutines") {
-      return display == display_names.end() ? "goroutines" : "goroutine";
-    }
-    if (last == "contentions" || last == "delay") {
-      return shown.starts_with("block") ? "block" : "mutex";
-    }
-  }
-  if (last == "cpu" || last == "samples") return "process_cpu";
-  std::erase(last, ':');
-  return last.empty() ? "process_cpu" : last;
-}
-
 PushResult Refused(const Status& error) {
   const bool too_large = error.code() == StatusCode::kResourceExhausted;
   return {.error = error,
@@ -210,7 +190,7 @@ Status ReadBody(const IngestRequest& request, const PushLimits& limits, pprof::P
   }
   if (pprof.empty()) return OkStatus();
   FF_RETURN_IF_ERROR(pprof::Decode(pprof, limits.profile, profile));
-  *type = ProfileNameOf(*profile, display_names);
+  *type = ProfileTypeOf(*profile, display_names);
   return OkStatus();
 }
 
@@ -261,14 +241,7 @@ PushResult ReadIngest(const IngestRequest& request, const PushLimits& limits, in
     (*labels)[kSpyLabel] = request.spy_name;
   }
   pyroscope::PushRequest push;
-  pyroscope::RawProfileSeries* const series = push.add_series();
-  for (const auto& [name, value] : *labels) {
-    pyroscope::LabelPair* const label = series->add_labels();
-    label->set_name(name);
-    label->set_value(value);
-  }
-  std::string* const bytes = series->add_samples()->mutable_raw_profile();
-  pprof::Encode(profile, bytes);
+  AddSeries(*labels, profile, &push);
   return ReadPushRequest(&push, limits, now_ns);
 }
 

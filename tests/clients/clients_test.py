@@ -4,23 +4,17 @@
 `go tool pprof` counts both."""
 
 import contextlib
-import functools
-import json
 import os
 import pathlib
 import re
 import subprocess
-import tempfile
 import time
 import unittest
-import urllib.parse
-import urllib.request
 
 import recorder
+from harness import BUILT, DEADLINE_SECONDS, StoreTestCase, totals
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILT = pathlib.Path(os.environ["FF_CLIENTS"])  # what CMake installed and built for this test
-DEADLINE_SECONDS = 120
 CONTENTIONS = ("contentions", "delay")
 # By what a client sends: the profile type in the store.
 GO_KINDS = {
@@ -32,49 +26,9 @@ GO_KINDS = {
 }
 NODE_KINDS = {("samples", "wall", "cpu"): "wall", ("inuse_objects", "inuse_space"): "memory"}
 PYTHON_KINDS = {("cpu",): "process_cpu"}
-CREDENTIALS = "write basic sdk:hush\nread bearer reader\n"
 
 
-@functools.cache
-def pprof_tool():
-    return subprocess.run(["go", "tool", "-n", "pprof"], check=True, capture_output=True, text=True).stdout.strip()
-
-
-def totals(sample_type, files):
-    """Flat and cumulated values of all functions in the sum of the files."""
-    unit = {"inuse_space": "B", "alloc_space": "B"}.get(sample_type, "ns")
-    text = subprocess.run(
-        [pprof_tool(), "-top", "-symbolize=none", "-nodecount=0", "-nodefraction=0", "-edgefraction=0",
-         f"-unit={unit}", f"-sample_index={sample_type}", *files],
-        check=True, capture_output=True, text=True).stdout
-    rows = text.split("flat  flat%   sum%        cum   cum%\n", 1)[1].splitlines()
-    return sorted((flat, cum, name) for flat, _, _, cum, _, name in (row.split(None, 5) for row in rows))
-
-
-class ClientsTest(unittest.TestCase):
-    maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        os.environ["PPROF_TMPDIR"] = str(cls.directory)
-        credentials = cls.directory / "credentials"
-        credentials.write_text(CREDENTIALS)
-        store = cls.enterClassContext(subprocess.Popen(
-            [os.environ["FF_STORE_BINARY"], "--listen", "127.0.0.1:0", "--data", cls.directory / "store",
-             "--auth-file", credentials], stderr=subprocess.PIPE, text=True))
-        cls.addClassCleanup(store.terminate)
-        port = next(filter(None, (json.loads(line).get("port") for line in store.stderr)))
-        cls.store_url = f"http://127.0.0.1:{port}"
-
-    def profile_in_store(self, profile_type, sample_type, service):
-        query = urllib.parse.urlencode({"query": f'{profile_type}:{sample_type}{{service_name="{service}",team="a.b"}}'})
-        request = urllib.request.Request(f"{self.store_url}/pprof?{query}", headers={"Authorization": "Bearer reader"})
-        path = self.directory / f"{service}-{profile_type}-{sample_type}.pb.gz"
-        with urllib.request.urlopen(request) as answer:
-            path.write_bytes(answer.read())
-        return path
-
+class ClientsTest(StoreTestCase):
     def run_client(self, command, kinds, recording):
         """Until it has sent a profile of each kind that has something in it."""
         with subprocess.Popen([*command, recording.url, "sdk", "hush"], stdin=subprocess.PIPE) as client:
