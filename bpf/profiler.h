@@ -181,6 +181,9 @@ enum ff_cfa {
   FF_CFA_PLT = 4,       // sp + 8, or sp + 16 when the low 4 bits of ip are >= cfa_offset
   FF_CFA_SIGNAL = 5,    // made by the kernel for a signal handler: registers are at FF_SIGNAL_*
   FF_CFA_END = 6,       // there is no caller
+  // bp + 16, which may be on another stack: functions that leave their frame behind on the stack
+  // that they came from. bp is 0 when there is nothing to come from.
+  FF_CFA_OTHER_STACK = 7,
 };
 
 // Where the caller's frame pointer register is.

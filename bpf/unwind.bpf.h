@@ -234,10 +234,14 @@ static __always_inline int step_by_rule(struct scratch* s) {
       break;
     case FF_CFA_SIGNAL:
       return step_over_signal(s);
+    case FF_CFA_OTHER_STACK:
+      if (s->bp == 0) return FF_STOP_COMPLETE;
+      cfa = s->bp + 16;
+      break;
     default:
       return FF_STOP_COMPLETE;  // FF_CFA_END
   }
-  if (cfa <= s->sp) return FF_STOP_BAD_CFA;
+  if (cfa <= s->sp && rule.cfa != FF_CFA_OTHER_STACK) return FF_STOP_BAD_CFA;
   // Where functions push the frame pointer, if they do, and the return address above it.
   u64 frame[2];
   u64 bp = s->bp;

@@ -57,8 +57,8 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                            "or no room for them.")),
       unopened_files_(metrics->Counter("flamefleet_agent_files_unopened_total",
                                        "Mapped files that could not be opened for their symbols.")),
-      unwind_tables_built_(metrics->Counter("flamefleet_agent_unwind_tables_built_total",
-                                            "Unwind tables made from .eh_frame.")),
+      unwind_tables_built_(
+          metrics->Counter("flamefleet_agent_unwind_tables_built_total", "Unwind tables made.")),
       unwind_files_absent_(WithoutTable(metrics, "no_eh_frame")),
       unwind_files_damaged_(WithoutTable(metrics, "damaged")),
       unwind_files_too_large_(WithoutTable(metrics, "too_large")),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/parse/wire.h"
+#include "agent/stack/go_rules.h"
 #include "agent/symbol/byte_source.h"
 #include "agent/symbol/packed_section.h"
 
@@ -38,6 +39,23 @@ std::optional<ElfFile::Section> ReadOptionalSection(ByteReader* reader) {
   return section.size == 0 ? std::nullopt : std::optional(section);
 }
 
+// The sections that tables are made from.
+void WriteSections(const ElfFile& elf, ByteWriter* writer) {
+  Write(elf.eh_frame, writer);
+  Write(elf.debug_frame, writer);
+  Write(elf.go_pclntab, writer);
+  Write(elf.go_module, writer);
+  Write(elf.text, writer);
+}
+
+void ReadSections(ByteReader* reader, ElfFile* elf) {
+  elf->eh_frame = ReadOptionalSection(reader);
+  elf->debug_frame = ReadOptionalSection(reader);
+  elf->go_pclntab = ReadOptionalSection(reader);
+  elf->go_module = ReadOptionalSection(reader);
+  elf->text = ReadOptionalSection(reader);
+}
+
 // Nothing where there is no section.
 Result<std::string> ReadContent(int file, const std::optional<ElfFile::Section>& section) {
   if (!section) return std::string();
@@ -54,17 +72,16 @@ Result<std::string> ReadContent(int file, const std::optional<ElfFile::Section>&
 
 Result<std::string> AnswerUnwindInfo(std::span<const int> files, std::string_view) {
   if (files.size() != 1) return InvalidArgumentError("read unwind rules: want one file");
-  FF_ASSIGN_OR_RETURN(const ElfFile elf, ReadElfFile(files[0]));
+  FF_ASSIGN_OR_RETURN(ElfFile elf, ReadElfFile(files[0]));
+  // What Go's linker writes there says nothing of frame pointers and changes of stacks.
+  if (elf.go_pclntab) elf.debug_frame.reset();
   ByteWriter writer;
   writer.Fixed(static_cast<uint32_t>(elf.segments.size()));
   for (const ElfFile::Segment& segment : elf.segments) {
     Write({.offset = segment.offset, .size = segment.size, .address = segment.address}, &writer);
     writer.Fixed(static_cast<uint8_t>(segment.executable));
   }
-  Write(elf.eh_frame, &writer);
-  // Go keeps frame pointers, which lead over its changes of stacks; what its linker writes here
-  // does not.
-  Write(elf.go_pclntab ? std::nullopt : elf.debug_frame, &writer);
+  WriteSections(elf, &writer);
   return writer.Take();
 }
 
@@ -82,8 +99,7 @@ Result<ElfFile> RequestUnwindInfo(ParserProcess* parser, int fd) {
                             .address = range.address,
                             .executable = reader.Fixed<uint8_t>() != 0});
   }
-  elf.eh_frame = ReadOptionalSection(&reader);
-  elf.debug_frame = ReadOptionalSection(&reader);
+  ReadSections(&reader, &elf);
   if (!reader.Finished())
     return InvalidArgumentError("read unwind rules: not what the parser writes");
   return elf;
@@ -91,18 +107,22 @@ Result<ElfFile> RequestUnwindInfo(ParserProcess* parser, int fd) {
 
 Result<std::string> AnswerUnwindTable(std::span<const int> files, std::string_view arguments) {
   ByteReader reader(arguments);
-  const std::optional<ElfFile::Section> eh_frame = ReadOptionalSection(&reader);
-  const std::optional<ElfFile::Section> debug_frame = ReadOptionalSection(&reader);
+  ElfFile elf;
+  ReadSections(&reader, &elf);
   if (files.size() != 1 || !reader.Finished())
     return InvalidArgumentError("build unwind table: want one file and where its sections are");
-  FF_ASSIGN_OR_RETURN(const std::string of_eh, ReadContent(files[0], eh_frame));
-  const Result<std::string> unpacked = ReadContent(files[0], debug_frame);
-  if (!unpacked.ok() && !eh_frame) return unpacked.status();
+  FF_ASSIGN_OR_RETURN(const std::string of_eh, ReadContent(files[0], elf.eh_frame));
+  const Result<std::string> unpacked = ReadContent(files[0], elf.debug_frame);
+  if (!unpacked.ok() && !elf.eh_frame) return unpacked.status();
   const std::string of_debug = unpacked.value_or("");
+  const ByteSource source(files[0]);
+  UnwindTable::Reader of_go;
+  if (elf.go_pclntab)
+    of_go = [&](const CfiVisitor& visit) { return ReadGoRules(source, elf, visit); };
   FF_ASSIGN_OR_RETURN(
       const UnwindTable table,
-      UnwindTable::Build(std::as_bytes(std::span(of_eh)), eh_frame ? eh_frame->address : 0,
-                         std::as_bytes(std::span(of_debug))));
+      UnwindTable::Build(std::as_bytes(std::span(of_eh)), elf.eh_frame ? elf.eh_frame->address : 0,
+                         std::as_bytes(std::span(of_debug)), of_go));
   ByteWriter writer;
   writer.Array(table.words());
   return writer.Take();
@@ -111,8 +131,7 @@ Result<std::string> AnswerUnwindTable(std::span<const int> files, std::string_vi
 Result<UnwindTable> RequestUnwindTable(ParserProcess* parser, int fd, const ElfFile& elf) {
   const int files[] = {fd};
   ByteWriter arguments;
-  Write(elf.eh_frame, &arguments);
-  Write(elf.debug_frame, &arguments);
+  WriteSections(elf, &arguments);
   const Result<std::string> answer = parser->Run(ParseKind::kUnwindTable, files, arguments.Take());
   if (!answer.ok()) return answer.status();
   ByteReader reader(*answer);

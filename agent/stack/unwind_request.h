@@ -23,7 +23,8 @@ constexpr size_t kMaxUnwindSectionBytes = 16 << 20;  // librustc_driver: 6 MB
 Result<std::string> AnswerUnwindInfo(std::span<const int> files, std::string_view arguments);
 Result<std::string> AnswerUnwindTable(std::span<const int> files, std::string_view arguments);
 
-// Segments, .eh_frame and .debug_frame, if it counts; the rest of the ElfFile is not filled.
+// Segments, .eh_frame, .debug_frame and the sections of Go, if they count; the rest of the ElfFile
+// is not filled.
 Result<ElfFile> RequestUnwindInfo(ParserProcess* parser, int fd);
 // By those sections of `elf`.
 Result<UnwindTable> RequestUnwindTable(ParserProcess* parser, int fd, const ElfFile& elf);

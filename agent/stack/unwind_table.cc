@@ -7,8 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "agent/stack/cfi.h"
-
 namespace flamefleet::agent {
 namespace {
 
@@ -68,7 +66,8 @@ struct Functions {
 };
 
 Result<Functions> ReadFunctions(std::span<const std::byte> eh_frame, uint64_t address,
-                                std::span<const std::byte> debug_frame) {
+                                std::span<const std::byte> debug_frame,
+                                const UnwindTable::Reader& more) {
   Functions all;
   bool too_many = false;
   const auto visit = [&](uint64_t start, uint64_t end, std::span<const CfiRow> rows) {
@@ -83,8 +82,9 @@ Result<Functions> ReadFunctions(std::span<const std::byte> eh_frame, uint64_t ad
   };
   FF_RETURN_IF_ERROR(ReadEhFrame(eh_frame, address, visit));
   // What is damaged there takes nothing from what .eh_frame says.
-  const Status of_debug = ReadDebugFrame(debug_frame, visit);
-  if (!of_debug.ok() && all.functions.empty()) return of_debug;
+  Status rest = ReadDebugFrame(debug_frame, visit);
+  if (rest.ok() && more) rest = more(visit);
+  if (!rest.ok() && all.functions.empty()) return rest;
   if (too_many) {
     return ResourceExhaustedError("build unwind table: over " + std::to_string(kMaxUnwindRows) +
                                   " rows");
@@ -129,8 +129,8 @@ class PageWriter {
 }  // namespace
 
 Result<UnwindTable> UnwindTable::Build(std::span<const std::byte> eh_frame, uint64_t address,
-                                       std::span<const std::byte> debug_frame) {
-  FF_ASSIGN_OR_RETURN(const Functions all, ReadFunctions(eh_frame, address, debug_frame));
+                                       std::span<const std::byte> debug_frame, const Reader& more) {
+  FF_ASSIGN_OR_RETURN(const Functions all, ReadFunctions(eh_frame, address, debug_frame, more));
   if (all.functions.empty()) return NotFoundError("build unwind table: no function has rules");
   uint64_t last = 0;
   for (const Functions::Function& function : all.functions)

@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "agent/stack/cfi.h"
 #include "base/status.h"
 #include "bpf/profiler.h"
 
@@ -22,10 +24,15 @@ constexpr size_t kMaxUnwindPages = 1 << 18;  // 1 GiB of addresses
 
 class UnwindTable {
  public:
-  // From the content of a file's .eh_frame and the address it is linked to, and of its
-  // .debug_frame, which counts for functions that .eh_frame says nothing of.
+  // Reads rules of another kind.
+  using Reader = std::function<Status(const CfiVisitor& visit)>;
+
+  // From the content of a file's .eh_frame and the address it is linked to, of its .debug_frame,
+  // and of what `more` reads. Each of the latter two counts for functions that those before it say
+  // nothing of.
   static Result<UnwindTable> Build(std::span<const std::byte> eh_frame, uint64_t address,
-                                   std::span<const std::byte> debug_frame = {});
+                                   std::span<const std::byte> debug_frame = {},
+                                   const Reader& more = {});
 
   // A table that the parsing child has built, checked: whatever is looked up in it, every index is
   // inside.

@@ -18,19 +18,26 @@
 namespace flamefleet::agent {
 namespace {
 
-// Of `sections`, which is what `elf` says of them: what a table depends on.
-std::array<uint8_t, 32> DigestOf(std::span<const std::byte> sections, const ElfFile& elf) {
-  const uint64_t address = elf.eh_frame ? elf.eh_frame->address : 0;
-  const uint64_t eh_frame_size = elf.eh_frame ? elf.eh_frame->size : 0;
+std::array<uint8_t, 32> DigestOf(const std::array<uint64_t, 3>& head,
+                                 std::span<const std::byte> content) {
   std::array<uint8_t, 32> digest{};
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         &EVP_MD_CTX_free);
   FF_CHECK(context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1 &&
-           EVP_DigestUpdate(context.get(), &address, sizeof(address)) == 1 &&
-           EVP_DigestUpdate(context.get(), &eh_frame_size, sizeof(eh_frame_size)) == 1 &&
-           EVP_DigestUpdate(context.get(), sections.data(), sections.size()) == 1 &&
+           EVP_DigestUpdate(context.get(), head.data(), sizeof(head)) == 1 &&
+           EVP_DigestUpdate(context.get(), content.data(), content.size()) == 1 &&
            EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1);
   return digest;
+}
+
+// Of `sections`, which is what `elf` says of them: what a table depends on.
+std::array<uint8_t, 32> DigestOfSections(std::span<const std::byte> sections, const ElfFile& elf) {
+  const auto eh_frame = elf.eh_frame.value_or(ElfFile::Section{});
+  return DigestOf({0, eh_frame.address, eh_frame.size}, sections);
+}
+
+std::array<uint8_t, 32> DigestOfTable(const UnwindTable& table) {
+  return DigestOf({1, 0, 0}, std::as_bytes(table.words()));
 }
 
 Result<UniqueFd> InMemory(std::span<const std::byte> bytes) {
@@ -112,6 +119,7 @@ void UnwindTableCache::DropOldestFile() {
 }
 
 Result<uint32_t> UnwindTableCache::TableOf(int fd, const ElfFile& elf, int64_t now_ns) {
+  if (elf.go_pclntab) return TableOfGo(fd, elf, now_ns);
   // Both sections, one after the other.
   std::vector<std::byte> sections;
   ElfFile where;
@@ -128,12 +136,19 @@ Result<uint32_t> UnwindTableCache::TableOf(int fd, const ElfFile& elf, int64_t n
   FF_RETURN_IF_ERROR(read(elf.eh_frame, &where.eh_frame));
   FF_RETURN_IF_ERROR(read(elf.debug_frame, &where.debug_frame));
   if (sections.empty()) return NotFoundError("build unwind table: no .eh_frame, no .debug_frame");
-  const Digest digest = DigestOf(sections, where);
+  const Digest digest = DigestOfSections(sections, where);
   if (const auto same = numbers_.find(digest); same != numbers_.end()) return same->second;
   // From the very bytes of the digest: the file may change under us.
   FF_ASSIGN_OR_RETURN(const UniqueFd copy, InMemory(sections));
   FF_ASSIGN_OR_RETURN(const UnwindTable table,
                       RequestUnwindTable(parser_.get(), copy.get(), where));
+  return Add(table, digest, now_ns);
+}
+
+Result<uint32_t> UnwindTableCache::TableOfGo(int fd, const ElfFile& elf, int64_t now_ns) {
+  FF_ASSIGN_OR_RETURN(const UnwindTable table, RequestUnwindTable(parser_.get(), fd, elf));
+  const Digest digest = DigestOfTable(table);
+  if (const auto same = numbers_.find(digest); same != numbers_.end()) return same->second;
   return Add(table, digest, now_ns);
 }
 

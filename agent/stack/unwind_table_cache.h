@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UnwindTableCache: the unwind tables that are in the kernel, one per different .eh_frame.
+// UnwindTableCache: the unwind tables that are in the kernel, one per different content.
 //
 // Tables are shared by content (SHA-256), not by build ID: a container can give its file any build
 // ID, and a table of its making must not unwind another container's stacks.
@@ -84,6 +84,8 @@ class UnwindTableCache {
   bool MayBuild(int64_t now_ns);
   void DropOldestFile();
   Result<uint32_t> TableOf(int fd, const ElfFile& elf, int64_t now_ns);
+  // The parser reads from the file itself, tens of megabytes: the digest is that of the table.
+  Result<uint32_t> TableOfGo(int fd, const ElfFile& elf, int64_t now_ns);
   Result<uint32_t> Add(const UnwindTable& table, const Digest& digest, int64_t now_ns);
   // Whether there is room for that many bytes now, the oldest tables having gone if need be.
   bool MakeRoom(size_t bytes, int64_t now_ns);

@@ -4,15 +4,18 @@
 //     same program with frame pointers without tables;
 //   - time to build the table of a file, its memory.
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "agent/host/process.h"
 #include "agent/sample/sampler.h"
+#include "agent/stack/go_rules.h"
 #include "agent/stack/unwind_table.h"
 #include "agent/stack/unwinder.h"
 #include "base/clock.h"
@@ -128,27 +131,45 @@ void MeasureWalk(const Walk& walk, uint32_t frequency_hz, double skip_nanos) {
               counter.samples);
 }
 
-void MeasureBuild(const std::string& path) {
-  if (::access(path.c_str(), R_OK) != 0) return;
-  const OracleFile file(path);
+// `section_bytes`: of what `build` reads.
+void MeasureBuild(const std::string& path, size_t section_bytes,
+                  const std::function<Result<UnwindTable>()>& build) {
   constexpr int kRounds = 3;
   double best_ms = 1e9;
   size_t rows = 0;
   size_t bytes = 0;
   for (int i = 0; i < kRounds; ++i) {
     const int64_t start = SystemClock().MonotonicNanos();
-    const Result<UnwindTable> table = UnwindTable::Build(file.eh_frame(), file.eh_frame_address());
+    const Result<UnwindTable> table = build();
     const double ms = static_cast<double>(SystemClock().MonotonicNanos() - start) / 1e6;
     FF_CHECK(table.ok());
     best_ms = std::min(best_ms, ms);
     rows = table->row_count();
     bytes = table->words().size_bytes();
   }
-  const double mb = static_cast<double>(file.eh_frame().size()) / 1e6;
+  const double mb = static_cast<double>(section_bytes) / 1e6;
   std::printf("%-34s %5.2f MB  %6.1f ms  %5.1f ms/MB  %8zu rows  %4.2f MiB  %4.2f bytes/row\n",
               path.substr(path.rfind('/') + 1).c_str(), mb, best_ms, best_ms / mb, rows,
               static_cast<double>(bytes) / (1 << 20),
               static_cast<double>(bytes) / static_cast<double>(rows));
+}
+
+void MeasureBuild(const std::string& path) {
+  if (::access(path.c_str(), R_OK) != 0) return;
+  const OracleFile file(path);
+  MeasureBuild(path, file.eh_frame().size(),
+               [&file] { return UnwindTable::Build(file.eh_frame(), file.eh_frame_address()); });
+}
+
+void MeasureBuildOfGo(const std::string& path) {
+  const Result<UniqueFd> fd = OpenFile(path, O_RDONLY);
+  if (!fd.ok()) return;
+  const ByteSource source(fd->get());
+  const Result<ElfFile> elf = ReadElfFile(source);
+  FF_CHECK(elf.ok() && elf->go_pclntab);
+  const auto of_go = [&](const CfiVisitor& visit) { return ReadGoRules(source, *elf, visit); };
+  MeasureBuild(path, elf->go_pclntab->size,
+               [&of_go] { return UnwindTable::Build({}, 0, {}, of_go); });
 }
 
 void Run() {
@@ -157,6 +178,8 @@ void Run() {
         "/usr/bin/python3.11", "/usr/bin/node", "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus",
         "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"})
     MeasureBuild(path);
+  for (const char* const path : {"/usr/bin/containerd", "/usr/local/go/bin/go"})
+    MeasureBuildOfGo(path);
   const UniqueFd statistics(bpf_enable_stats(BPF_STATS_RUN_TIME));
   FF_CHECK(statistics.ok());
   for (const uint32_t frequency_hz : {97, 997}) {

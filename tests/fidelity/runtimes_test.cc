@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles of programs of Node whose profile is known, as in fidelity_test.cc.
+// Profiles of programs of Node and Go whose profile is known, as in fidelity_test.cc.
 #include <fnmatch.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +15,11 @@
 
 #include "agent/pipeline/cpu_pipeline.h"
 #include "base/metrics.h"
+#include "bpf/profiler.h"
 #include "tests/bpf/child.h"
 #include "tests/fidelity/stacks.h"
+#include "tests/support/command.h"
+#include "tests/support/skip.h"
 #include "tests/support/temp_dir.h"
 
 namespace flamefleet::agent {
@@ -34,13 +37,17 @@ constexpr double kShare = 0.70;
 // In its first and last instructions a function has no frame yet or no more, which frame pointers
 // cannot tell: its caller is missing then.
 constexpr double kMaxWrong = 0.01;
+constexpr double kGoal = 0.995;  // of the stacks are right, where there are tables
 
 // What the names of the known chain look like: of the function in which 70 % are, of the other one,
-// of who calls them, innermost first.
+// of who calls them, innermost first, and of the one that they call.
 struct Known {
   std::string seventy;
   std::string thirty;
   std::vector<std::string> callers;
+  std::string leaf;
+  double max_wrong = kMaxWrong;
+  double least_complete = 0;
 };
 
 bool Match(const std::string& name, const std::string& pattern) {
@@ -57,10 +64,11 @@ class Shares {
     Shares more = *this;
     for (const Stack& stack : StacksOf(profile))
       more.AddStack(stack);
+    more.complete_ += profile.stack_ends[FF_STOP_COMPLETE];
     const uint64_t new_known = more.known() - known();
     const uint64_t new_wrong = more.wrong_ - wrong_;
     const bool is_right = new_known > 0 && static_cast<double>(new_wrong) <=
-                                               kMaxWrong * static_cast<double>(new_known);
+                                               known_.max_wrong * static_cast<double>(new_known);
     if (is_settled_ || is_right)
       *this = more;
     else
@@ -70,6 +78,7 @@ class Shares {
 
   uint64_t known() const { return seventy_ + thirty_; }
   uint64_t samples() const { return samples_; }
+  uint64_t complete() const { return complete_; }
   uint64_t wrong() const { return wrong_; }
   double share() const { return static_cast<double>(seventy_) / static_cast<double>(known()); }
   const std::string& example() const { return example_; }
@@ -80,13 +89,20 @@ class Shares {
     const auto burner = std::ranges::find_if(stack.names, [this](const std::string& name) {
       return Match(name, known_.seventy) || Match(name, known_.thirty);
     });
-    if (burner == stack.names.end()) return;  // in their callers, or in the runtime
-    (Match(*burner, known_.seventy) ? seventy_ : thirty_) += stack.count;
-    const std::vector<std::string> callers(burner + 1, stack.names.end());
-    if (callers.size() >= known_.callers.size() &&
-        std::equal(known_.callers.begin(), known_.callers.end(), callers.begin(),
-                   [](const auto& pattern, const auto& name) { return Match(name, pattern); }))
+    // In their callers, or in the runtime, unless it is the leaf and they are missing.
+    const bool is_burnt = burner != stack.names.end();
+    if (!is_burnt && std::ranges::none_of(stack.names, [this](const std::string& name) {
+          return Match(name, known_.leaf);
+        }))
       return;
+    if (is_burnt) {
+      (Match(*burner, known_.seventy) ? seventy_ : thirty_) += stack.count;
+      const std::vector<std::string> callers(burner + 1, stack.names.end());
+      if (callers.size() >= known_.callers.size() &&
+          std::equal(known_.callers.begin(), known_.callers.end(), callers.begin(),
+                     [](const auto& pattern, const auto& name) { return Match(name, pattern); }))
+        return;
+    }
     wrong_ += stack.count;
     example_.clear();
     for (const std::string& name : stack.names)
@@ -96,6 +112,7 @@ class Shares {
   Known known_;
   bool is_settled_ = false;
   uint64_t samples_ = 0;
+  uint64_t complete_ = 0;
   uint64_t seventy_ = 0;
   uint64_t thirty_ = 0;
   uint64_t wrong_ = 0;
@@ -133,10 +150,13 @@ void ExpectKnownProfile(const Child& child, const Known& known) {
   const auto count = static_cast<double>(shares.known());
   const double error = std::sqrt(kShare * (1 - kShare) / count);
   const double wrong = static_cast<double>(shares.wrong()) / count;
-  std::printf("%.0f samples of %.0f  share %.4f +- %.4f  wrong %.4f\n", count,
-              static_cast<double>(shares.samples()), shares.share(), error, wrong);
+  const double complete =
+      static_cast<double>(shares.complete()) / static_cast<double>(shares.samples());
+  std::printf("%.0f samples of %.0f  share %.4f +- %.4f  complete %.4f  wrong %.4f\n", count,
+              static_cast<double>(shares.samples()), shares.share(), error, complete, wrong);
   EXPECT_NEAR(shares.share(), kShare, kSigmas * error);
-  EXPECT_LE(wrong, kMaxWrong) << shares.example();
+  EXPECT_LE(wrong, known.max_wrong) << shares.example();
+  EXPECT_GE(complete, known.least_complete);
 }
 
 // Code made at run time, baseline code alone: what is optimised inlines the functions.
@@ -155,6 +175,31 @@ TEST(Runtimes, NodeIsNamedByItsPerfMap) {
 
 TEST(Runtimes, NodeIsNamedByItsJitDump) {
   ExpectKnownProfileOfNode("--perf-prof");
+}
+
+void ExpectKnownProfileOfGo(const std::string& linking) {
+  if (RunCommand({"go", "version"}).exit_code != 0) FF_SKIP("go is not installed");
+  const TempDir directory;
+  const std::string program = directory.path() + "/shares";
+  const CommandResult built = RunCommand(
+      {"go", "build", "-o", program, "-ldflags=" + linking, FF_FIDELITY_SOURCES "/shares.go"});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  const Child go(program, {});
+  ExpectKnownProfile(
+      go, {.seventy = "main.Seventy",
+           .thirty = "main.Thirty",
+           .callers = {"main.Middle", "main.Outer", "main.main", "runtime.main", "runtime.goexit*"},
+           .leaf = "main.Spin",
+           .max_wrong = 1 - kGoal,
+           .least_complete = kGoal});
+}
+
+TEST(Runtimes, GoHasTheCallersOfFunctionsWithoutAFrame) {
+  ExpectKnownProfileOfGo("");
+}
+
+TEST(Runtimes, StrippedGoHasThemAsWell) {
+  ExpectKnownProfileOfGo("-s -w");
 }
 
 }  // namespace

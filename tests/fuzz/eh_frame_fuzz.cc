@@ -13,7 +13,7 @@ void Check(const flamefleet::Result<flamefleet::agent::UnwindTable>& table) {
   FF_CHECK(table->row_count() <= kMaxUnwindRows + 2 * kMaxUnwindPages);
   const uint64_t first = table->words()[0] << FF_UNWIND_PAGE_BITS;
   for (uint64_t address = first; address < first + (1 << 20); address += 97) {
-    FF_CHECK(table->Find(address).cfa <= FF_CFA_END);
+    FF_CHECK(table->Find(address).cfa <= FF_CFA_OTHER_STACK);
   }
 }
 
