@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/http/url.h"
+#include "kubectl/workload_name.h"
 #include "operator/api/kinds.h"
 
 namespace flamefleet::kubectl {
@@ -46,6 +47,9 @@ Result<std::unique_ptr<Cluster>> Cluster::Connect(const ClusterFlags& flags) {
   std::unique_ptr<Cluster> cluster(new Cluster());
   cluster->ns_ = !flags.ns.empty() ? flags.ns : config.ns.empty() ? "default" : config.ns;
   cluster->system_ns_ = flags.system_ns;
+  for (const std::string* name : {&cluster->ns_, &cluster->system_ns_}) {
+    if (!IsObjectName(*name)) return InvalidArgumentError("namespace '" + *name + "': not a name");
+  }
   RestClientOptions options;
   options.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(flags.timeout);
   options.user_agent = "kubectl-flamefleet/" FF_VERSION;

@@ -17,6 +17,9 @@ inline constexpr int kNoAnswer = 2;
 
 // Why is a pod (not) profiled?
 int StatusCommand(int count, const char* const* arguments);
+// The hottest functions of a workload; its profile in a file.
+int TopCommand(int count, const char* const* arguments);
+int PprofCommand(int count, const char* const* arguments);
 
 // Says on stderr why there is no answer; the exit code.
 int Refuse(const Status& status);

@@ -16,6 +16,8 @@ constexpr const char* kUsage =
     "Looks at what Flamefleet profiles in a cluster.\n"
     "\n"
     "  status   why a pod, the pods of a workload or of a namespace are profiled or not\n"
+    "  top      the hottest functions of a workload\n"
+    "  pprof    the profile of a workload, in a file\n"
     "\n"
     "Each command has --help. 'kubectl flamefleet version' says the version.\n";
 
@@ -23,6 +25,8 @@ int Main(int argc, const char* const* argv) {
   SetLogLevel(LogLevel::kError);
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "status") return StatusCommand(argc - 2, argv + 2);
+  if (command == "top") return TopCommand(argc - 2, argv + 2);
+  if (command == "pprof") return PprofCommand(argc - 2, argv + 2);
   if (command == "version" || command == "--version") {
     std::puts("kubectl-flamefleet " FF_VERSION);
     return 0;

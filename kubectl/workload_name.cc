@@ -2,7 +2,6 @@
 #include "kubectl/workload_name.h"
 
 #include <algorithm>
-#include <array>
 
 namespace flamefleet::kubectl {
 namespace {
@@ -28,6 +27,12 @@ const std::vector<KindNames>& Kinds() {
 
 }  // namespace
 
+bool IsObjectName(const std::string& name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  });
+}
+
 std::string WorkloadName::Text(const std::string& ns) const {
   return std::string(resource.kind) + " " + ns + "/" + name;
 }
@@ -50,7 +55,7 @@ Result<WorkloadName> ParseWorkloadName(const std::vector<std::string>& arguments
     kind = arguments.front().substr(0, slash);
     name = arguments.front().substr(slash + 1);
   }
-  if (name.empty() || name.find('/') != std::string::npos) {
+  if (!IsObjectName(name)) {
     return InvalidArgumentError("'" + arguments.back() + "': want POD, KIND/NAME or KIND NAME");
   }
   for (const KindNames& known : Kinds()) {

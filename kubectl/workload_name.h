@@ -25,6 +25,9 @@ struct WorkloadName {
   bool Has(const api::Pod& pod) const;
 };
 
+// What names of objects are made of.
+bool IsObjectName(const std::string& name);
+
 // The arguments after the command's name: one, or a kind and a name.
 Result<WorkloadName> ParseWorkloadName(const std::vector<std::string>& arguments);
 

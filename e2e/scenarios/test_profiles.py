@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was asked for arrives with the right labels and numbers, and nothing else does."""
 
+import json
+import os
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 
+from clusterlib import paths
+from clusterlib.fleet import NAMESPACE
+from clusterlib.shell import run
+from clusterlib.store import parse_top
 from scenarios.support import FREQUENCY_HZ, Scenario
 
 # The shares' standard deviation is then below two points even if samples fell at random.
@@ -51,3 +60,67 @@ class Profiles(Scenario):
                                       lambda: function in (top := self.store.top(query, "now-1h", unit=unit)).share
                                       and top)
                 self.assertGreater(top.share[function], 50)
+
+
+class Plugin(Scenario):
+    """`kubectl flamefleet`, as people run it."""
+
+    def flamefleet(self, *arguments, kubeconfig=None):
+        """Exit code, standard output and standard error."""
+        environment = {**self.kubectl.environment, "PATH": f"{paths.REPOSITORY}/build/release/bin:{os.environ['PATH']}"}
+        if kubeconfig:
+            environment["KUBECONFIG"] = str(kubeconfig)
+        done = subprocess.run([self.kubectl.binary, "flamefleet", *arguments], env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def answered(self, *arguments, wanted="", **options):
+        """Its output, once it ends with 0 and has `wanted` in it."""
+        def output():
+            code, out, _ = self.flamefleet(*arguments, **options)
+            return code == 0 and wanted in out and out
+        return self.eventually(f"kubectl flamefleet {' '.join(arguments)} says {wanted}", output)
+
+    def test_status_tells_who_is_profiled_and_who_is_not(self):
+        def states():
+            pods = json.loads(self.answered("status", "-n", "shop", "-o", "json"))["pods"]
+            return {pod["workload"]["name"]: pod["state"] for pod in pods}
+        wanted = {"annotated": "Profiled", "targeted": "Profiled", "gopprof": "Profiled", "private": "NotRequested"}
+        self.eventually("every pod has its state", lambda: states() == wanted)
+        self.assertEqual(self.flamefleet("status", "deployment/targeted", "-n", "shop")[0], 0)
+        code, out, _ = self.flamefleet("status", self.pod_name("private"), "-n", "shop")
+        self.assertEqual(code, 1)
+        self.assertIn("NotRequested", out)
+
+    def test_top_and_pprof_come_from_the_store_through_the_api_server(self):
+        self.answered("top", "deployment/targeted", "-n", "shop", "--limit", "1", wanted="burn_seventy")
+        with tempfile.NamedTemporaryFile(suffix=".pb.gz") as file:
+            memory = ("deployment/gopprof", "--type", "memory:alloc_space", "-n", "shop")
+            self.answered("top", *memory, wanted="main.buildRows")
+            self.assertEqual(self.flamefleet("pprof", *memory, "-o", file.name)[0], 0)
+            top = parse_top(run("go", "tool", "pprof", "-top", "-nodecount=100000", "-nodefraction=0", "-unit=B", file.name))
+        self.assertGreater(top.share["main.buildRows"], 50)
+        code, out, errors = self.flamefleet("top", "deployment/private", "-n", "shop")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("no profiles in the store", errors)
+
+    def test_profiles_are_for_those_who_have_the_role(self):
+        self.kubectl("create", "serviceaccount", "reader", "-n", "shop")
+        self.addCleanup(self.kubectl, "delete", "serviceaccount", "reader", "-n", "shop")
+        config = json.loads(self.kubectl("config", "view", "--raw", "-o", "json"))
+        config["users"] = [{"name": "reader", "user": {
+            "token": self.kubectl("create", "token", "reader", "-n", "shop").strip()}}]
+        for context in config["contexts"]:
+            context["context"]["user"] = "reader"
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        kubeconfig = Path(folder.name, "kubeconfig")
+        kubeconfig.write_text(json.dumps(config))
+        top = ("top", "deployment/annotated", "-n", "shop", "--backend", "default")
+        code, out, errors = self.flamefleet(*top, kubeconfig=kubeconfig)
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("flamefleet-profile-reader", errors)
+        self.kubectl("create", "rolebinding", "reader", "-n", NAMESPACE, "--clusterrole=flamefleet-profile-reader",
+                     "--serviceaccount=shop:reader")
+        self.addCleanup(self.kubectl, "delete", "rolebinding", "reader", "-n", NAMESPACE)
+        self.answered(*top, wanted="burn_seventy", kubeconfig=kubeconfig)

@@ -81,6 +81,21 @@ class Access(unittest.TestCase):
             self.assertEqual("is forbidden" not in answer.output, can, f"{user}: {answer.output}")
             self.assertEqual(answer.returncode == 0, can, f"{user}: {answer.output}")
 
+    def test_only_who_is_given_the_role_reaches_the_store_and_nothing_else_by_it(self):
+        self.server.create([binding("reader", "flamefleet-profile-reader", NAMESPACE)])
+
+        def may(user, verb, name, namespace=NAMESPACE):
+            return self.server.kubectl("auth", "can-i", verb, f"services/{name}", "--subresource=proxy", "-n", namespace,
+                                       f"--as={user}").output.strip() == "yes"
+
+        store = "flamefleet-store-default:http"
+        wait_until("the authorizer sees the binding", lambda: may("reader", "get", store))
+        for user in ("dev", "lead", "guest", "sre", AGENT, OPERATOR):
+            self.assertFalse(may(user, "get", store), user)
+        for verb, name, namespace in (("create", store, NAMESPACE), ("get", "flamefleet-operator:agents", NAMESPACE),
+                                      ("get", store, "shop")):
+            self.assertFalse(may("reader", verb, name, namespace), (verb, name, namespace))
+
     def test_agents_may_do_nothing(self):
         resources = (*KINDS, "pods", "nodes", "secrets", "configmaps", "daemonsets.apps")
         for namespace in (NAMESPACE, "shop", ""):

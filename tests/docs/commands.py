@@ -10,6 +10,7 @@ PAGES = ["README.md", "docs/start.md", "docs/upgrade.md", "docs/alerts.md", "doc
 # How a command begins -> why it is not run here.
 IMAGE = "builds or publishes an image: the cluster tests build and load it"
 NODES = "needs nodes: the cluster tests install config/default and wait for the same"
+STORE = "needs a managed store: the cluster tests ask it"
 FOREVER = "runs until it is stopped"
 NOT_RUN = {
     "make demo": NODES,
@@ -21,6 +22,8 @@ NOT_RUN = {
     "kubectl -n flamefleet-system wait --for=delete job/flamefleet-starter": NODES,
     "kubectl wait --for=condition=Ready agentpool/default": NODES,
     "kubectl -n flamefleet-system port-forward": FOREVER,
+    "kubectl flamefleet top": STORE,
+    "kubectl flamefleet pprof": STORE,
     "flamefleet-store --data": FOREVER,
     "xdg-open": "opens a browser",
     "oc adm policy": "needs OpenShift",

@@ -257,9 +257,67 @@ TEST_F(KubectlTest, WhatIsNotThereIsSaid) {
   EXPECT_THAT(context.errors, HasSubstr("there is no context named \"nowhere\""));
 }
 
+TEST_F(KubectlTest, WhyThereAreNoProfilesIsSaid) {
+  const std::string top = "top sts/pay -n shop ";
+  const Output no_store = Run(top);
+  EXPECT_EQ(no_store.code, 2);
+  EXPECT_THAT(no_store.errors, HasSubstr("there is no store: "));
+  EXPECT_THAT(no_store.errors, HasSubstr("services \"flamefleet-store-main\" not found"));
+  EXPECT_THAT(Run(top + "--backend elsewhere").errors,
+              HasSubstr("flamefleet-system/flamefleet-store-elsewhere"));
+
+  // As it is while the store's pod does not run.
+  server_->MustKubectl({"create", "-f", "-"}, R"(
+apiVersion: v1
+kind: Service
+metadata: {name: flamefleet-store-idle, namespace: flamefleet-system}
+spec: {ports: [{name: http, port: 4040}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: flamefleet-store-idle, namespace: flamefleet-system}
+)");
+  const Output no_pod = Run(top + "--backend idle");
+  EXPECT_EQ(no_pod.code, 2);
+  EXPECT_THAT(no_pod.errors,
+              HasSubstr("the store behind Service flamefleet-system/flamefleet-store-idle "
+                        "does not answer: "));
+
+  const std::string team = KubeconfigOf("shop", "team");
+  const Output no_backends = Run(top, team);
+  EXPECT_EQ(no_backends.code, 2);
+  EXPECT_THAT(no_backends.errors, HasSubstr("you may not list profilingbackends"));
+  const Output no_right = Run(top + "--backend main", team);
+  EXPECT_EQ(no_right.code, 2);
+  EXPECT_THAT(no_right.errors, HasSubstr("cannot get resource \"services/proxy\""));
+  EXPECT_THAT(no_right.errors, HasSubstr("ClusterRole flamefleet-profile-reader"));
+}
+
+TEST_F(KubectlTest, ABackendThatIsNoStoreOfOursIsNotAsked) {
+  server_->MustKubectl({"apply", "--server-side", "-f", "-"}, R"(
+apiVersion: flamefleet.dev/v1alpha1
+kind: ProfilingBackend
+metadata: {name: central}
+spec: {type: Pyroscope, endpoint: "http://pyroscope.example:4040"}
+---
+apiVersion: flamefleet.dev/v1alpha1
+kind: ProfilingTarget
+metadata: {name: lot, namespace: empty}
+spec: {selector: {}, backendRef: {name: central}, profiles: [{type: cpu}]}
+)");
+  server_->MustKubectl({"create", "serviceaccount", "default", "-n", "empty"});
+  RunPod("empty", "lot", json::object());
+  const Output output = Run("pprof lot -n empty -o /dev/null");
+  server_->MustKubectl({"delete", "pod", "lot", "-n", "empty", "--force", "--grace-period=0"});
+  EXPECT_EQ(output.code, 2);
+  EXPECT_THAT(output.errors, HasSubstr("ProfilingBackend central is not a Store: ask the server at "
+                                       "http://pyroscope.example:4040"));
+}
+
 TEST_F(KubectlTest, WrongUsageIsRefused) {
-  for (const char* arguments : {"", "nothing", "status -o xml", "status service/x",
-                                "status -A pay-0", "status --as someone"}) {
+  for (const char* arguments :
+       {"", "nothing", "status -o xml", "status service/x", "status -A pay-0", "top", "pprof pay-0",
+        "top pay-0 --type 'a b'", "status --as someone"}) {
     const Output output = Run(arguments);
     EXPECT_EQ(output.code, 2) << arguments;
     EXPECT_EQ(output.out, "") << arguments;
