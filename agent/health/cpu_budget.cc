@@ -19,44 +19,44 @@ void CpuBudget::SetLimits(const CpuLimits& limits) {
     effort_.frequency_hz = std::min(effort_.frequency_hz, limits.frequency_hz);
   }
   limits_ = limits;
-  calm_periods_ = 0;
+  periods_ = 0;
 }
 
 void CpuBudget::Observe(double millicores) {
   if (limits_.millicores == 0) return;
+  ++periods_;
+  mean_ += (millicores - mean_) / std::min(periods_, kMeanPeriods);
   const auto budget = static_cast<double>(limits_.millicores);
-  if (millicores >= kRoom * budget) calm_periods_ = 0;
-  if (millicores > budget) {
-    Lower(millicores);
-  } else if (millicores < kRoom * budget && is_limited()) {
-    Raise(millicores);
+  const int calm_periods = effort_.new_names ? kCalmPeriods : kCalmPeriodsForNames;
+  const SamplingEffort before = effort_;
+  if (mean_ > budget) {
+    Lower();
+  } else if (mean_ < kRoom * budget && is_limited() && periods_ >= calm_periods) {
+    Raise();
   }
+  if (effort_ != before) periods_ = 0;
 }
 
 // Part of what is used does not depend on the frequency, so the next period uses at least what is
 // aimed at: it comes near from above, and in Raise from below.
-void CpuBudget::Lower(double millicores) {
+void CpuBudget::Lower() {
   const uint32_t least = std::min(kLeastFrequencyHz, limits_.frequency_hz);
   if (effort_.frequency_hz <= least) {
     effort_.new_names = false;
     return;
   }
-  const double factor =
-      std::max(kMaxCut, kAim * static_cast<double>(limits_.millicores) / millicores);
+  const double factor = std::max(kMaxCut, kAim * static_cast<double>(limits_.millicores) / mean_);
   const auto lower = static_cast<uint32_t>(static_cast<double>(effort_.frequency_hz) * factor);
   effort_.frequency_hz = std::max(least, lower);
 }
 
-void CpuBudget::Raise(double millicores) {
-  ++calm_periods_;
-  if (calm_periods_ < (effort_.new_names ? kCalmPeriods : kCalmPeriodsForNames)) return;
-  calm_periods_ = 0;
+void CpuBudget::Raise() {
   if (!effort_.new_names) {
     effort_.new_names = true;
     return;
   }
   const double aim = kAim * static_cast<double>(limits_.millicores);
-  const double factor = millicores * kMaxRaise > aim ? aim / millicores : kMaxRaise;
+  const double factor = mean_ * kMaxRaise > aim ? aim / mean_ : kMaxRaise;
   const auto higher = static_cast<uint32_t>(static_cast<double>(effort_.frequency_hz) * factor);
   effort_.frequency_hz = std::min(limits_.frequency_hz, std::max(effort_.frequency_hz + 1, higher));
 }

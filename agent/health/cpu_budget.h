@@ -4,10 +4,11 @@
 //
 //   over the budget              fewer samples, in proportion, at most by half; where that has come
 //                                to kLeastFrequencyHz: no further names
-//   below kRoom of it, for       names again, then more samples, in proportion, at most twice as
-//   kCalmPeriods in a row        many
+//   below kRoom of it, after     names again, then more samples, in proportion, at most twice as
+//   kCalmPeriods                 many
 //   between these                nothing, so that it does not swing
-// It aims at kAim of the budget, the middle of the band in which nothing is done.
+// What is judged is the mean of the last kMeanPeriods with the same effort: a single period is up to
+// 5 % beside it. It aims at kAim of the budget, inside of the band in which nothing is done.
 //
 // Thread: one owner; pure. Units: thousandths of a CPU.
 #pragma once
@@ -37,8 +38,9 @@ class CpuBudget {
  public:
   // With less a window of 10 s says nothing any more.
   static constexpr uint32_t kLeastFrequencyHz = 5;
-  static constexpr double kRoom = 0.9;
-  static constexpr double kAim = 0.95;
+  static constexpr double kRoom = 0.95;
+  static constexpr double kAim = 0.98;
+  static constexpr int kMeanPeriods = 6;
   static constexpr int kCalmPeriods = 2;
   // Names may have been what was too much: they come back after a longer time.
   static constexpr int kCalmPeriodsForNames = 6;
@@ -58,12 +60,13 @@ class CpuBudget {
   std::string Describe() const;
 
  private:
-  void Lower(double millicores);
-  void Raise(double millicores);
+  void Lower();
+  void Raise();
 
   CpuLimits limits_;
   SamplingEffort effort_;
-  int calm_periods_ = 0;
+  int periods_ = 0;  // with this effort
+  double mean_ = 0;  // of the last of them
 };
 
 }  // namespace flamefleet::agent

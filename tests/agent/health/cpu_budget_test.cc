@@ -64,18 +64,32 @@ TEST(CpuBudget, LessLoadBringsTheWantedFrequencyBack) {
   EXPECT_EQ(budget.Describe(), "");
 }
 
-TEST(CpuBudget, OneCalmPeriodRaisesNothing) {
+TEST(CpuBudget, PeriodsAreJudgedByTheirMean) {
   CpuBudget budget = With({.frequency_hz = 97, .millicores = 20});
   budget.Observe(30);
   const SamplingEffort lowered = budget.effort();
   for (int i = 0; i < kPeriods; ++i) {
-    budget.Observe(10);
-    budget.Observe(19);
+    budget.Observe(18.5);
+    budget.Observe(20.5);
   }
   EXPECT_EQ(budget.effort(), lowered);
+}
+
+TEST(CpuBudget, OneCalmPeriodRaisesNothing) {
+  CpuBudget budget = With({.frequency_hz = 97, .millicores = 20});
+  budget.Observe(30);
+  const SamplingEffort lowered = budget.effort();
   budget.Observe(10);
+  EXPECT_EQ(budget.effort(), lowered);
   budget.Observe(10);
   EXPECT_GT(budget.effort().frequency_hz, lowered.frequency_hz);
+}
+
+TEST(CpuBudget, LoadThatComesIsAnsweredInItsFirstPeriodHoweverLongAllWasCalm) {
+  CpuBudget budget = With({.frequency_hz = 97, .millicores = 20});
+  Settle(&budget, {.fixed = 5});
+  budget.Observe(200);
+  EXPECT_LT(budget.effort().frequency_hz, 97U);
 }
 
 TEST(CpuBudget, OnePeriodHalvesTheFrequencyAtMost) {
