@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <utility>
 
@@ -69,9 +70,13 @@ void ReadIdentity(const std::string& directory, ProcessImage* image) {
   std::from_chars(users.data(), users.data() + users.size(), image->user);
 }
 
-std::string ExecutableName(const std::string& directory, const std::string& comm) {
+// A process that is ending has given its memory back before it leaves /proc: then it has no such
+// link.
+Result<std::string> ExecutableName(const std::string& directory, const std::string& comm) {
   std::array<char, 4096> target;
   const ssize_t length = ::readlink((directory + "/exe").c_str(), target.data(), target.size());
+  if (length < 0 && errno == ENOENT)
+    return NotFoundError("read " + directory + ": its memory is gone, it is ending");
   if (length <= 0) return comm;
   std::string_view path(target.data(), static_cast<size_t>(length));
   constexpr std::string_view kDeleted = " (deleted)";
@@ -108,7 +113,6 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
   auto image = std::make_shared<ProcessImage>();
   image->id = id;
   image->root = roots->Open(proc_root, id.pid);
-  image->executable = ExecutableName(directory, comm);
   image->mappings.reserve(entries.size());
   bool makes_code = false;
   size_t path_bytes = 0;
@@ -124,7 +128,8 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
                                .file = std::move(file)});
   }
   if (makes_code) ReadIdentity(directory, image.get());
-  // Checked last: then all of the above was of this process.
+  // These last: then all of the above was of this process, and was there.
+  FF_ASSIGN_OR_RETURN(image->executable, ExecutableName(directory, comm));
   FF_RETURN_IF_ERROR(CheckStillTheSame(directory, id, comm));
   return std::shared_ptr<const ProcessImage>(std::move(image));
 }

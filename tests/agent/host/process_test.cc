@@ -2,9 +2,11 @@
 #include "agent/host/process.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -21,14 +23,17 @@ std::string Comm() {
   return comm;
 }
 
-// This process; field 22 of its stat by another way than ours.
-ProcessId Self() {
-  std::ifstream stat("/proc/self/stat");
+// Field 22 of a process's stat by another way than ours.
+uint64_t StartOf(const std::string& pid) {
+  std::ifstream stat("/proc/" + pid + "/stat");
   std::string field;
   for (int i = 0; i < 22; ++i)
     stat >> field;  // the name of this program has no spaces
-  return {.pid = static_cast<uint32_t>(::getpid()),
-          .start_boottime = std::stoull(field) * 10'000'000};
+  return std::stoull(field) * 10'000'000;
+}
+
+ProcessId Self() {
+  return {.pid = static_cast<uint32_t>(::getpid()), .start_boottime = StartOf("self")};
 }
 
 TEST(Process, ImageOfThisProcessHoldsItsFunctions) {
@@ -100,6 +105,8 @@ class FakeProc {
 
   ProcessId Add(uint32_t pid, const std::string& maps) const {
     std::filesystem::create_directories(FolderOf(pid));
+    std::filesystem::remove(FolderOf(pid) + "/exe");
+    std::filesystem::create_symlink("/bin/x", FolderOf(pid) + "/exe");
     std::ofstream(FolderOf(pid) + "/maps") << maps;
     std::ofstream(FolderOf(pid) + "/stat")
         << "7 (x) y) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 500 20\n";
@@ -126,6 +133,28 @@ TEST(ProcessTable, KeepsTheImageOfAProcessThatHasEnded) {
   std::filesystem::remove_all(proc.path());
   table.Refresh(process.get(), 2 * kNanosPerSecond);
   EXPECT_TRUE(process->image);
+}
+
+// It is in /proc until it is waited for, but has no mappings any more.
+TEST(ProcessTable, KeepsTheImageOfAProcessThatIsEnding) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (;;)
+      ::pause();
+  }
+  ASSERT_GT(pid, 0);
+  const auto id =
+      ProcessId{.pid = static_cast<uint32_t>(pid), .start_boottime = StartOf(std::to_string(pid))};
+  ProcessTable table("/proc", 1000);
+  const auto process = table.Get(id, Comm(), 0);
+  ASSERT_TRUE(process && process->image);
+  const auto image = process->image;
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
+  table.Refresh(process.get(), 2 * kNanosPerSecond);
+  EXPECT_EQ(process->image, image);
+  ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
 }
 
 TEST(ProcessTable, AProcessThatRenamedItselfIsStillReadAgain) {
