@@ -44,9 +44,9 @@ class DayCheck {
 
   Status CheckStructure() {
     FF_ASSIGN_OR_RETURN(const int64_t version, connection_->QueryInt("PRAGMA user_version"));
-    if (version != kSchemaVersion) {
+    if (version < kOldestSchemaVersion || version > kSchemaVersion) {
       Problem("schema version " + std::to_string(version) + ", not " +
-              std::to_string(kSchemaVersion));
+              std::to_string(kOldestSchemaVersion) + " to " + std::to_string(kSchemaVersion));
       return OkStatus();
     }
     FF_ASSIGN_OR_RETURN(SqliteStatement rows, connection_->Prepare("PRAGMA integrity_check"));

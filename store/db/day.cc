@@ -35,7 +35,8 @@ constexpr char kSchema[] = R"(
     series_id INTEGER NOT NULL REFERENCES series (id),
     time_ns INTEGER NOT NULL,
     digest BLOB NOT NULL,
-    pack_id INTEGER
+    pack_id INTEGER,
+    duration_ns INTEGER NOT NULL DEFAULT 0
   );
   CREATE UNIQUE INDEX profile_identity ON profile (series_id, time_ns, digest);
   CREATE INDEX profile_to_pack ON profile (series_id, time_ns) WHERE pack_id IS NULL;
@@ -77,8 +78,15 @@ constexpr char kSchema[] = R"(
     detail BLOB NOT NULL
   );
   CREATE INDEX pack_time ON pack (series_id, first_ns);
-  PRAGMA user_version = 3;
+  PRAGMA user_version = 4;
   COMMIT;)";
+
+// kMigrations[i] turns a file of version kOldestSchemaVersion + i into one of the next.
+constexpr std::array kMigrations = {
+    "BEGIN IMMEDIATE; ALTER TABLE profile ADD COLUMN duration_ns INTEGER NOT NULL DEFAULT 0; "
+    "PRAGMA user_version = 4; COMMIT;",
+};
+static_assert(kOldestSchemaVersion + kMigrations.size() == kSchemaVersion);
 
 std::string EncodeLabels(const Labels& labels) {
   return nlohmann::json(labels).dump();
@@ -142,7 +150,7 @@ Status Day::Init() {
                                    " was written by a newer flamefleet-store; this one knows " +
                                    std::to_string(kSchemaVersion));
   }
-  if (version != 0 && version < kSchemaVersion) {
+  if (version != 0 && version < kOldestSchemaVersion) {
     return FailedPreconditionError("open " + path_ + ": schema version " + std::to_string(version) +
                                    " is of a development version, before the first release; "
                                    "remove the file");
@@ -152,13 +160,18 @@ Status Day::Init() {
     // A table that is there already: the file is a database of something else, or damaged.
     if (created.code() == StatusCode::kInternal) return DataLossError(ErrorMessage(created));
     FF_RETURN_IF_ERROR(created);
+  } else {
+    for (int64_t from = version; from < kSchemaVersion; ++from) {
+      FF_RETURN_IF_ERROR(
+          connection_->Execute(kMigrations[static_cast<size_t>(from - kOldestSchemaVersion)]));
+    }
   }
   FF_ASSIGN_OR_RETURN(insert_series_,
                       connection_->Prepare("INSERT INTO series (labels) VALUES (?1)"));
-  FF_ASSIGN_OR_RETURN(
-      insert_profile_,
-      connection_->Prepare("INSERT OR IGNORE INTO profile (series_id, time_ns, digest) "
-                           "VALUES (?1, ?2, ?3)"));
+  FF_ASSIGN_OR_RETURN(insert_profile_,
+                      connection_->Prepare(
+                          "INSERT OR IGNORE INTO profile (series_id, time_ns, digest, duration_ns) "
+                          "VALUES (?1, ?2, ?3, ?4)"));
   FF_ASSIGN_OR_RETURN(
       insert_original_,
       connection_->Prepare("INSERT INTO original (profile_id, pprof) VALUES (?1, ?2)"));
@@ -219,6 +232,7 @@ Status Day::Insert(const std::vector<const NewProfile*>& profiles, SeriesIds* ne
     insert_profile_.BindInt(1, series);
     insert_profile_.BindInt(2, profile->time_ns);
     insert_profile_.BindBlob(3, digest);
+    insert_profile_.BindInt(4, profile->duration_ns);
     FF_RETURN_IF_ERROR(insert_profile_.Run());
     outcome.duplicate = connection_->Changes() == 0;
     if (outcome.duplicate) continue;

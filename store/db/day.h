@@ -59,6 +59,7 @@ struct NewProfile {
   int64_t time_ns = 0;
   std::string pprof;  // valid, plain or gzip
   std::vector<Total> totals;
+  int64_t duration_ns = 0;  // 0: of one moment, or not known
 };
 
 // A part of a selection: one profile, the sum of several, or the header or the samples of such a
@@ -72,8 +73,15 @@ struct SelectedPart {
 // An error ends the selection and becomes its result.
 using PartVisitor = std::function<Status(const SelectedPart&)>;
 
+// One sample type of one profile.
+struct ProfileTotal {
+  const Labels& labels;
+  int64_t time_ns = 0;
+  int64_t duration_ns = 0;
+  Total total;
+};
 // Called for each profile of a selection and each of its sample types that is asked for.
-using TotalVisitor = std::function<void(const Labels& labels, int64_t time_ns, const Total& total)>;
+using TotalVisitor = std::function<void(const ProfileTotal&)>;
 
 class Day {
  public:

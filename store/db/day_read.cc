@@ -62,7 +62,8 @@ Status Day::SelectSeries(const Selector& selector, const TimeRange& range,
   return OkStatus();
 }
 
-// `sql` gives time_ns, sample_type_id, is_default, value for series ?1 from ?2 until ?3.
+// `sql` gives time_ns, duration_ns, sample_type_id, is_default, value for series ?1 from ?2 until
+// ?3.
 Status Day::VisitTotals(const char* sql, const Selector& selector, const TimeRange& range,
                         const TotalVisitor& visitor) const {
   FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
@@ -76,10 +77,14 @@ Status Day::VisitTotals(const char* sql, const Selector& selector, const TimeRan
     for (;;) {
       FF_ASSIGN_OR_RETURN(const bool row, totals.Step());
       if (!row) break;
-      const auto type = types.find(totals.Int(1));
+      const auto type = types.find(totals.Int(2));
       if (type == types.end()) return DataLossError(path_ + ": a total has no sample type");
-      visitor(labels, totals.Int(0),
-              {.type = type->second, .is_default = totals.Int(2) != 0, .value = totals.Int(3)});
+      visitor(
+          {.labels = labels,
+           .time_ns = totals.Int(0),
+           .duration_ns = totals.Int(1),
+           .total = {
+               .type = type->second, .is_default = totals.Int(3) != 0, .value = totals.Int(4)}});
     }
   }
   return OkStatus();
@@ -87,13 +92,14 @@ Status Day::VisitTotals(const char* sql, const Selector& selector, const TimeRan
 
 Status Day::SelectTotals(const Selector& selector, const TimeRange& range,
                          const TotalVisitor& visitor) const {
-  const auto wanted = [&](const Labels& labels, int64_t time_ns, const Total& total) {
-    const bool fits = selector.sample_type.type.empty() ? total.is_default
-                                                        : selector.sample_type.Matches(total.type);
-    if (fits) visitor(labels, time_ns, total);
+  const auto wanted = [&](const ProfileTotal& found) {
+    const bool fits = selector.sample_type.type.empty()
+                          ? found.total.is_default
+                          : selector.sample_type.Matches(found.total.type);
+    if (fits) visitor(found);
   };
   return VisitTotals(
-      "SELECT time_ns, sample_type_id, is_default, value FROM profile "
+      "SELECT time_ns, duration_ns, sample_type_id, is_default, value FROM profile "
       "JOIN total ON profile_id = profile.id "
       "WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3",
       selector, range, wanted);
@@ -102,8 +108,9 @@ Status Day::SelectTotals(const Selector& selector, const TimeRange& range,
 Status Day::SelectNewestTotals(const Selector& selector, const TimeRange& range,
                                const TotalVisitor& visitor) const {
   return VisitTotals(
-      "SELECT time_ns, sample_type_id, is_default, value FROM "
-      "(SELECT id, time_ns FROM profile WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 "
+      "SELECT time_ns, duration_ns, sample_type_id, is_default, value FROM "
+      "(SELECT id, time_ns, duration_ns FROM profile WHERE series_id = ?1 AND time_ns BETWEEN ?2 "
+      "AND ?3 "
       "ORDER BY time_ns DESC LIMIT 1) AS newest JOIN total ON profile_id = newest.id",
       selector, range, visitor);
 }

@@ -6,6 +6,8 @@
 
 namespace flamefleet::store {
 
-constexpr int64_t kSchemaVersion = 3;
+constexpr int64_t kSchemaVersion = 4;
+// A file of it or a later one is turned into one of kSchemaVersion when it is opened to be written.
+constexpr int64_t kOldestSchemaVersion = 3;
 
 }  // namespace flamefleet::store

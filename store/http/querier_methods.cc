@@ -140,10 +140,11 @@ Result<std::map<std::string, std::pair<std::string, SampleType>>> TypesOf(QueryE
                                                                           const Selector& selector,
                                                                           const TimeRange& range) {
   std::map<std::string, std::pair<std::string, SampleType>> types;
-  FF_RETURN_IF_ERROR(engine->database()->SelectNewestTotals(
-      selector, range, [&](const Labels& labels, int64_t, const Total& total) {
-        const std::string& name = labels.at(kProfileName);
-        types.try_emplace(FullType(name, total.type), name, total.type);
+  FF_RETURN_IF_ERROR(
+      engine->database()->SelectNewestTotals(selector, range, [&](const ProfileTotal& profile) {
+        const std::string& name = profile.labels.at(kProfileName);
+        const SampleType& type = profile.total.type;
+        types.try_emplace(FullType(name, type), name, type);
       }));
   return types;
 }
@@ -319,16 +320,16 @@ Result<pyroscope::SelectSeriesResponse> SelectSeries(
   };
   std::map<Labels, Line> lines;
   size_t points = 0;
-  const auto add = [&](const Labels& labels, int64_t time_ns, const Total& total) {
-    Line& line = lines[Only(labels, request.group_by())];
+  const auto add = [&](const ProfileTotal& profile) {
+    Line& line = lines[Only(profile.labels, request.group_by())];
     if (points > kMaxTimelineSums) return;
     // A point is at the first step that is not before the profile.
     const auto [sum, is_new] =
-        line.points.try_emplace((time_ns - what.range.from_ns + step_ns - 1) / step_ns);
+        line.points.try_emplace((profile.time_ns - what.range.from_ns + step_ns - 1) / step_ns);
     points += is_new ? 1 : 0;
-    sum->second.value = pprof::WrappingSum(sum->second.value, total.value);
+    sum->second.value = pprof::WrappingSum(sum->second.value, profile.total.value);
     ++sum->second.profiles;
-    line.total = pprof::WrappingSum(line.total, total.value);
+    line.total = pprof::WrappingSum(line.total, profile.total.value);
   };
   FF_RETURN_IF_ERROR(engine->database()->SelectTotals(what.selector, what.range, add));
   if (points > kMaxTimelineSums) {

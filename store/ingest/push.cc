@@ -146,7 +146,8 @@ class PushReader {
     const bool has_value = std::any_of(profile_.values.begin(), profile_.values.end(),
                                        [](int64_t value) { return value != 0; });
     if (!has_value) return;  // nothing happened: accepted, not stored
-    result_.profiles.push_back({labels, time_ns, std::move(*bytes), TotalsOf(profile_)});
+    result_.profiles.push_back(
+        {labels, time_ns, std::move(*bytes), TotalsOf(profile_), profile_.duration_ns});
   }
 
   const PushLimits& limits_;

@@ -2,6 +2,7 @@
 #include "store/query/timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -9,6 +10,31 @@
 #include "store/query/full_type.h"
 
 namespace flamefleet::store {
+namespace {
+
+// Adds the profile's value to the steps that its time covers, in proportion. Steps begin at
+// from_ns.
+void Spread(const ProfileTotal& profile, int64_t from_ns, int64_t step_ns,
+            std::vector<int64_t>* points) {
+  const int64_t value = profile.total.value;
+  const int64_t begin = profile.time_ns - from_ns;
+  const int64_t duration = std::clamp<int64_t>(profile.duration_ns, 1, kMaxSpreadNs);
+  int64_t given = 0;
+  for (auto step = static_cast<size_t>(begin / step_ns); step < points->size(); ++step) {
+    const int64_t passed = static_cast<int64_t>(step + 1) * step_ns - begin;
+    const bool is_last = passed >= duration;
+    const int64_t due =
+        is_last ? value
+                : std::llroundl(static_cast<long double>(value) * static_cast<long double>(passed) /
+                                static_cast<long double>(duration));
+    int64_t& point = (*points)[step];
+    point = pprof::WrappingSum(point, due - given);
+    if (is_last) return;
+    given = due;
+  }
+}
+
+}  // namespace
 
 Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
                                 const TimeRange& range, int64_t step_ns,
@@ -21,8 +47,10 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
   }
   Timeline timeline{.step_ns = step_ns};
   Status error;
-  const auto add = [&](const Labels& labels, int64_t time_ns, const Total& total) {
+  const auto add = [&](const ProfileTotal& profile) {
     if (!error.ok()) return;
+    const Labels& labels = profile.labels;
+    const Total& total = profile.total;
     const std::string type = FullType(ValueOf(labels, kProfileName), total.type);
     if (timeline.type.empty()) {
       timeline.type = type;
@@ -47,8 +75,7 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
       return;
     }
     line.points.resize(steps);
-    int64_t& point = line.points[static_cast<size_t>((time_ns - range.from_ns) / step_ns)];
-    point = pprof::WrappingSum(point, total.value);
+    Spread(profile, range.from_ns, step_ns, &line.points);
     line.total = pprof::WrappingSum(line.total, total.value);
   };
   FF_RETURN_IF_ERROR(database->SelectTotals(selector, range, add));
@@ -86,11 +113,12 @@ Result<std::string> TypesAsJson(Database* database, const Selector& selector,
     bool is_default = false;
   };
   std::map<std::string, Found> found;  // by full type
-  FF_RETURN_IF_ERROR(database->SelectNewestTotals(
-      selector, range, [&](const Labels& labels, int64_t, const Total& total) {
-        Found& type = found[FullType(ValueOf(labels, kProfileName), total.type)];
-        type.unit = total.type.unit;
-        type.is_default |= total.is_default;
+  FF_RETURN_IF_ERROR(
+      database->SelectNewestTotals(selector, range, [&](const ProfileTotal& profile) {
+        const SampleType& sample_type = profile.total.type;
+        Found& type = found[FullType(ValueOf(profile.labels, kProfileName), sample_type)];
+        type.unit = sample_type.unit;
+        type.is_default |= profile.total.is_default;
       }));
   nlohmann::json types = nlohmann::json::array();
   for (const auto& [type, about] : found)

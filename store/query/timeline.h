@@ -21,11 +21,15 @@ namespace flamefleet::store {
 constexpr size_t kMaxTimelinePoints = 2000;   // per line
 constexpr size_t kMaxTimelineLines = 10'000;  // values of the label
 constexpr size_t kMaxTimelineSums = 1 << 20;  // points of all lines
+// Of a profile that says that it lasted longer, only this much is spread over the steps.
+constexpr int64_t kMaxSpreadNs = int64_t{3600} * 1'000'000'000;
 
 struct Timeline {
   struct Line {
     int64_t total = 0;
-    std::vector<int64_t> points;  // points[i]: sum of the profiles that begin in step i
+    // points[i]: of each profile the part of its time that lies in step i; of one of a moment, or
+    // whose duration is not known, all of it where it begins.
+    std::vector<int64_t> points;
   };
   std::string type;  // full; empty when nothing matches
   std::string unit;

@@ -10,6 +10,16 @@ export interface Span {
   label: string;
 }
 
+// The texts of the time axis by the distance between two of them, after uPlot's own, but with a clock of 24 hours.
+const kDay = 86_400;
+const kTimeTexts: uPlot.Axis.Values = [
+  [365 * kDay, '{YYYY}', null, null, null, null, null, null, 1],
+  [28 * kDay, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [kDay, '{MMM} {D}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', '\n{YYYY}-{MM}-{DD}', null, '\n{MM}-{DD}', null, null, null, 1],
+  [1, ':{ss}', '\n{YYYY}-{MM}-{DD} {HH}:{mm}', null, '\n{MM}-{DD} {HH}:{mm}', null, '\n{HH}:{mm}', null, 1],
+];
+
 // Totals over time; dragging over the chart gives a range.
 export function TimeChart(props: {
   timelines: { label: string; answer: TimelineAnswer; colour: string }[];
@@ -46,7 +56,7 @@ export function TimeChart(props: {
         select: { show: true, left: 0, top: 0, width: 0, height: 0 },
         scales: { x: { range: () => [begin, Date.parse(first.until) / 1000] } },
         axes: [
-          { stroke: text, grid, ticks: grid },
+          { stroke: text, grid, ticks: grid, values: kTimeTexts },
           { stroke: text, grid, ticks: grid, size: 90, values: (_, ticks) => ticks.map(rate) },
         ],
         series: [
@@ -56,6 +66,7 @@ export function TimeChart(props: {
             stroke: colour,
             fill: `${colour}22`,
             width: 1.5,
+            points: { show: false },
           })),
         ],
         hooks: {

@@ -21,9 +21,12 @@ export const percent = (part: number, whole: number) =>
 
 export const signed = (points: number) => `${points > 0 ? '+' : ''}${points.toFixed(2)}`;
 
-// A total per step as a rate: CPU time per time is a number of cores.
+// A total per step as a rate: CPU time per time is a number of cores, small ones in thousandths.
 export function formatRate(total: number, seconds: number, unit: string): string {
-  if (unit === 'nanoseconds') return `${(total / 1e9 / seconds).toFixed(2)} cores`;
+  if (unit === 'nanoseconds') {
+    const cores = total / 1e9 / seconds;
+    return cores === 0 || cores >= 0.1 ? `${cores.toFixed(2)} cores` : `${(1000 * cores).toFixed(1)} mcores`;
+  }
   return `${formatValue(total / seconds, unit)}/s`;
 }
 

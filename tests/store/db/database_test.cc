@@ -328,7 +328,7 @@ TEST_F(DatabaseTest, FileOfAnotherVersionIsRefusedAndKept) {
     ASSERT_TRUE(file->Execute(("PRAGMA user_version = " + version).c_str()).ok());
   };
   const std::pair<const char*, const char*> others[] = {
-      {"1", "development version"}, {"2", "development version"}, {"4", "newer flamefleet-store"}};
+      {"1", "development version"}, {"2", "development version"}, {"5", "newer flamefleet-store"}};
   for (const auto& [version, message] : others) {
     set_version(version);
     const Status status = Database::Open(options_, &clock_, metrics_.get()).status();
@@ -337,9 +337,25 @@ TEST_F(DatabaseTest, FileOfAnotherVersionIsRefusedAndKept) {
     EXPECT_THAT(ErrorMessage(status), HasSubstr(PathOfDay(kNow)));
     EXPECT_TRUE(std::filesystem::exists(PathOfDay(kNow)));
   }
-  set_version("3");
+  set_version("4");
   Open();
   EXPECT_THAT(Select("process_cpu"), ElementsAre("x"));
+}
+
+TEST_F(DatabaseTest, FileOfTheVersionBeforeIsTakenOver) {
+  Open();
+  ASSERT_TRUE(Append("a", kNow, "x").ok());
+  database_.reset();
+  {
+    Result<SqliteConnection> file =
+        SqliteConnection::Open(PathOfDay(kNow), SqliteConnection::Mode::kReadWriteCreate);
+    ASSERT_TRUE(
+        file->Execute("ALTER TABLE profile DROP COLUMN duration_ns; PRAGMA user_version = 3").ok());
+  }
+  Open();
+  EXPECT_THAT(Select("process_cpu"), ElementsAre("x"));
+  ASSERT_TRUE(Append("a", kNow + 1, "y").ok());
+  EXPECT_THAT(Select("process_cpu"), ElementsAre("x", "y"));
 }
 
 TEST_F(DatabaseTest, ClockThatGoesBackLosesNothing) {

@@ -17,6 +17,7 @@
 namespace flamefleet::store {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Each look at it costs a second.
@@ -97,6 +98,36 @@ TEST_F(QueryTest, WhoWouldWaitTooLongIsToldAtOnce) {
   }
   threads.clear();
   EXPECT_GT(served, 0);
+}
+
+TEST_F(QueryTest, TimelineSpreadsAProfileOverTheTimeThatItCovers) {
+  constexpr int64_t kStep = 10 * kNanosPerSecond;
+  const TimeRange range{clock_.WallNanos() - 4 * kStep, clock_.WallNanos()};
+  const auto total = [](int64_t value) {
+    return Total{
+        .type = {"cpu", "nanoseconds", "cpu", "nanoseconds"}, .is_default = true, .value = value};
+  };
+  const auto append = [&](int64_t after_ns, int64_t duration_ns, int64_t value) {
+    const int64_t time_ns = range.from_ns + after_ns;
+    ASSERT_TRUE(database_
+                    ->Append({{SeriesLabels("spread"),
+                               time_ns,
+                               CpuProfileAt(time_ns),
+                               {total(value)},
+                               duration_ns}})
+                    .ok());
+  };
+  append(0, kStep, 100);                  // one step
+  append(kStep / 2, kStep, 7);            // half and half; what does not divide goes to the last
+  append(2 * kStep, 0, 1000);             // of a moment
+  append(3 * kStep, 1000 * kStep, 5000);  // beyond the range
+  append(3 * kStep + 1, -1, 10'000);      // nonsense: of a moment
+  const Result<Timeline> timeline =
+      SelectTimeline(database_.get(), *ParseSelector(""), range, kStep, "");
+  ASSERT_TRUE(timeline.ok()) << timeline.status();
+  const Timeline::Line& line = timeline->lines.at("");
+  EXPECT_EQ(line.total, 16'107);
+  EXPECT_THAT(line.points, ElementsAre(104, 3, 1000, 10'000 + 14, 14));
 }
 
 TEST_F(QueryTest, PointsOfAllLinesAreBounded) {
