@@ -2,7 +2,8 @@
 // The sampling program: runs on every tick of a per-CPU cpu-clock perf event and writes one record
 // per wanted sample. Beside it, two that tell when a wanted process ends.
 //
-// No wake-ups: the agent drains the ring on a timer. Everything that is skipped or lost is counted
+// The agent drains the ring on a timer; it is woken for what is new, which may be gone by then: the
+// first sample of a process or cgroup. Everything that is skipped or lost is counted
 // (enum ff_counter). Everything that is written to user space is in profiler.h.
 // clang-format off: vmlinux_min.h must come first
 #include "bpf/vmlinux/vmlinux_min.h"
@@ -39,6 +40,14 @@ struct {
   __type(key, u32);
   __type(value, u8);
 } pids SEC(".maps");
+
+// Processes for which the agent was woken.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, FF_MAX_MET_PROCESSES);
+  __type(key, struct ff_process_key);
+  __type(value, u8);
+} met_processes SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -135,7 +144,7 @@ static __always_inline void report_cgroup(u64 id, struct kernfs_node* node) {
       node = parent_of(node);
     }
   }
-  bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
 // What take_sample decided about the process before, if it did.
@@ -159,6 +168,13 @@ static __always_inline bool is_wanted(struct task_struct* task, u32 pid, u64* cg
     return false;
   }
   return *verdict == FF_CGROUP_WANTED;
+}
+
+// Whether the process of the walk was never sampled before.
+static __always_inline bool is_newcomer(struct scratch* s) {
+  if (bpf_map_lookup_elem(&unwind_processes, &s->process)) return false;
+  const u8 met = 1;
+  return bpf_map_update_elem(&met_processes, &s->process, &met, BPF_NOEXIST) == 0;
 }
 
 static __always_inline int record_sample(struct bpf_perf_event_data* ctx, u64 pid_tid) {
@@ -191,17 +207,20 @@ static __always_inline int record_sample(struct bpf_perf_event_data* ctx, u64 pi
   sample->stop = FF_STOP_NONE;
   struct mm_struct* mm = BPF_CORE_READ(task, mm);
   sample->code_pages = 0;
+  u64 wake = BPF_RB_NO_WAKEUP;
   if (!sample->flags && mm) {
     sample->code_pages = BPF_CORE_READ(mm, exec_vm);
-    if (read_user_registers(ctx, s))
+    if (read_user_registers(ctx, s)) {
       walk_user_stack(s);
-    else
+      if (is_newcomer(s)) wake = BPF_RB_FORCE_WAKEUP;
+    } else {
       sample->stop = FF_STOP_NO_REGISTERS;
+    }
   }
 
   const u64 frames = (u64)sample->kernel_frames + sample->user_frames;
   const u64 bytes = FF_SAMPLE_HEADER_BYTES + (frames & (FF_FRAMES - 1)) * sizeof(u64);
-  if (bpf_ringbuf_output(&ring, sample, bytes, BPF_RB_NO_WAKEUP)) {
+  if (bpf_ringbuf_output(&ring, sample, bytes, wake)) {
     count(FF_COUNT_RING_FULL);
     return 0;
   }

@@ -32,9 +32,10 @@ enum {
   FF_FRAMES = 1024,  // room for both, a power of two: the verifier accepts index & (FF_FRAMES - 1)
   FF_COMM_BYTES = 16,   // TASK_COMM_LEN of the kernel, with the final 0
   FF_CGROUP_NAMES = 5,  // a cgroup and four ancestors: kubepods/<qos>/<pod>/<container>/<inner>
-  FF_CGROUP_NAME_BYTES = 128,  // longest in use: "cri-containerd-" + 64 + ".scope" = 85
-  FF_MAX_CGROUPS = 16384,      // with a verdict; the least recently used go and are reported again
-  FF_MAX_PIDS = 1024,          // processes of scope FF_SCOPE_PIDS
+  FF_CGROUP_NAME_BYTES = 128,   // longest in use: "cri-containerd-" + 64 + ".scope" = 85
+  FF_MAX_CGROUPS = 16384,       // with a verdict; the least recently used go and are reported again
+  FF_MAX_PIDS = 1024,           // processes of scope FF_SCOPE_PIDS
+  FF_MAX_MET_PROCESSES = 4096,  // that have woken the agent; one that was forgotten does so again
 };
 
 // Whose samples are recorded.

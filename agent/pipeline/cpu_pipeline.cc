@@ -15,6 +15,7 @@
 #include "agent/pipeline/pipeline_metrics.h"
 #include "agent/sample/event_check.h"
 #include "agent/sample/preflight.h"
+#include "agent/sample/ring_waiter.h"
 #include "agent/sample/sampler.h"
 #include "agent/stack/unwinder.h"
 #include "base/clock.h"
@@ -29,6 +30,8 @@ namespace flamefleet::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainInterval{250};
+// However many processes are met for the first time, and however short they live.
+constexpr std::chrono::milliseconds kMinDrainInterval{10};
 constexpr int kDrainsBetweenChores = 4;   // CPUs and counters once a second
 constexpr int kDrainsBetweenChecks = 40;  // 10 s: /proc/stat is long on large machines
 constexpr size_t kMaxStatBytes = 4 << 20;
@@ -91,12 +94,13 @@ SamplerOptions ToSamplerOptions(const CpuPipelineOptions& options) {
 class CpuPipeline::Impl {
  public:
   Impl(const CpuPipelineOptions& options, Metrics* metrics, Sink sink,
-       std::unique_ptr<Sampler> sampler, std::vector<std::string> shortages)
+       std::unique_ptr<Sampler> sampler, RingWaiter waiter, std::vector<std::string> shortages)
       : shortages_(std::move(shortages)),
         window_length_(options.window),
         stat_path_(options.proc_root + "/stat"),
         metrics_(metrics),
         sampler_(std::move(sampler)),
+        waiter_(std::move(waiter)),
         parser_(ParserProcess::Installed()),
         unwinder_(sampler_->unwind_maps(), options.proc_root, UnwindTableBytes(), parser_),
         collector_(options.scope, options.proc_root, OpenFileLimit(), SystemClock()),
@@ -176,7 +180,7 @@ class CpuPipeline::Impl {
 
  private:
   void RunSample(const std::stop_token& stop) {
-    for (int drains = 1; !WaitForStop(stop, kDrainInterval); ++drains) {
+    for (int drains = 1; WaitForDrain(stop); ++drains) {
       const Progress::Work work(sample_progress_, kDrainLimit);
       const MutexLock lock(&mutex_);
       Drain();
@@ -189,6 +193,24 @@ class CpuPipeline::Impl {
     Drain();
     Rotate();
     DoChores();
+  }
+
+  // Until the next regular drain is due; meanwhile drains for what the kernel wakes for, since what
+  // a process is can be read only while it runs. False when stopped.
+  bool WaitForDrain(const std::stop_token& stop) {
+    const int64_t due_ns =
+        SystemClock().MonotonicNanos() + std::chrono::nanoseconds(kDrainInterval).count();
+    for (;;) {
+      const int64_t left_ns = due_ns - SystemClock().MonotonicNanos();
+      waiter_.Wait(stop, std::chrono::nanoseconds(left_ns));
+      if (stop.stop_requested()) return false;
+      if (SystemClock().MonotonicNanos() >= due_ns) return true;
+      {
+        const MutexLock lock(&mutex_);
+        Drain();
+      }
+      if (WaitForStop(stop, kMinDrainInterval)) return false;
+    }
   }
 
   void Drain() FF_REQUIRES(mutex_) {
@@ -275,6 +297,7 @@ class CpuPipeline::Impl {
 
   mutable Mutex mutex_;
   std::unique_ptr<Sampler> sampler_ FF_GUARDED_BY(mutex_);
+  RingWaiter waiter_;  // of the sample thread
   const std::shared_ptr<ParserProcess> parser_;
   Unwinder unwinder_;  // must not outlive the sampler
   Collector collector_ FF_GUARDED_BY(mutex_);
@@ -310,8 +333,10 @@ Result<std::unique_ptr<CpuPipeline>> CpuPipeline::Create(const CpuPipelineOption
                                                          Metrics* metrics, Sink sink) {
   FF_ASSIGN_OR_RETURN(std::vector<std::string> shortages, RunPreflight());
   FF_ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Create(ToSamplerOptions(options)));
-  return std::unique_ptr<CpuPipeline>(new CpuPipeline(std::make_unique<Impl>(
-      options, metrics, std::move(sink), std::move(sampler), std::move(shortages))));
+  FF_ASSIGN_OR_RETURN(RingWaiter waiter, RingWaiter::Create(sampler->ring_fd()));
+  return std::unique_ptr<CpuPipeline>(
+      new CpuPipeline(std::make_unique<Impl>(options, metrics, std::move(sink), std::move(sampler),
+                                             std::move(waiter), std::move(shortages))));
 }
 
 void CpuPipeline::SetTargets(std::vector<CpuTarget> targets) {

@@ -25,7 +25,7 @@ std::shared_ptr<const CpuTarget> TargetTable::TargetOf(
 
 std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> targets) {
   std::map<std::string, std::shared_ptr<const CpuTarget>> old = std::exchange(targets_, {});
-  pods_.clear();
+  const std::set<std::string> old_pods = std::exchange(pods_, {});
   for (CpuTarget& target : targets) {
     pods_.insert(target.collection.pod_uid);
     std::string id = target.container_id;
@@ -39,7 +39,10 @@ std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> ta
   for (auto& [cgroup_id, cgroup] : cgroups_) {
     const bool was_recorded = cgroup.IsRecorded();
     cgroup.target = TargetOf(cgroup.container_ids);
-    if (!pods_.contains(cgroup.pod_uid)) cgroup.windows_to_hold = 0;
+    if (!MayHaveStarted(cgroup))
+      cgroup.windows_to_hold = 0;
+    else if (!old_pods.contains(cgroup.pod_uid))
+      cgroup.windows_to_hold = kHeldWindows;  // it was met before anybody told of its pod
     if (cgroup.IsRecorded() != was_recorded) changed.push_back({cgroup_id, cgroup.IsRecorded()});
   }
   return changed;
@@ -60,9 +63,12 @@ bool TargetTable::Add(uint64_t cgroup_id, std::string_view path,
   cgroup.container_ids = ContainerIdsOfCgroup(path);
   cgroup.pod_uid = PodUidOfCgroup(path);
   cgroup.target = TargetOf(cgroup.container_ids);
-  const bool may_have_started = !cgroup.container_ids.empty() && pods_.contains(cgroup.pod_uid);
-  cgroup.windows_to_hold = may_have_started ? kHeldWindows : 0;
+  cgroup.windows_to_hold = MayHaveStarted(cgroup) ? kHeldWindows : 0;
   return cgroup.IsRecorded();
+}
+
+bool TargetTable::MayHaveStarted(const Cgroup& cgroup) const {
+  return !cgroup.container_ids.empty() && pods_.contains(cgroup.pod_uid);
 }
 
 std::shared_ptr<const CpuTarget> TargetTable::Find(uint64_t cgroup_id) const {

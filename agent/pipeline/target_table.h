@@ -63,6 +63,9 @@ class TargetTable {
 
   std::shared_ptr<const CpuTarget> TargetOf(const std::vector<std::string>& container_ids) const;
 
+  // Whether it is of a pod that has a target, so may be the container of one.
+  bool MayHaveStarted(const Cgroup& cgroup) const;
+
   const size_t max_cgroups_;
   std::map<std::string, std::shared_ptr<const CpuTarget>> targets_;  // by container id
   std::set<std::string> pods_;  // UIDs of all that have a target, started or not

@@ -229,6 +229,10 @@ int Sampler::OnRecord(void* context, void* data, size_t size) {
   return 0;
 }
 
+int Sampler::ring_fd() const {
+  return bpf_map__fd(skeleton_->maps.ring);
+}
+
 Result<size_t> Sampler::Drain(SampleHandler& handler) {
   handler_ = &handler;
   const int count = ring_buffer__consume(ring_.get());

@@ -71,6 +71,10 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
+  // Becomes readable when the kernel program has put something into the ring that may be gone soon:
+  // see RingWaiter. Valid as long as the sampler.
+  int ring_fd() const;
+
   // Hands every record in the ring to `handler` and returns how many there were.
   Result<size_t> Drain(SampleHandler& handler);
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "agent/host/container_id.h"
+#include "agent/sample/ring_waiter.h"
 #include "base/fd.h"
 #include "tests/bpf/child.h"
 #include "tests/bpf/perf_events.h"
@@ -241,6 +242,58 @@ TEST(BpfSampler, TellsThatAProcessRunsAnotherProgramNow) {
   ASSERT_FALSE(recorder.samples.empty());
   EXPECT_EQ(recorder.ended[0].start_boottime, recorder.samples[0].start_boottime);
   EXPECT_EQ(recorder.ended[0].exec_id, recorder.samples[0].exec_id);
+}
+
+// What is new is in the ring when the waiter returns long before its time.
+TEST(BpfRingWaiter, TheFirstSampleOfAProcessEndsTheWaitAndNoLaterOneDoes) {
+  const Burner burner({"split"});
+  const auto sampler =
+      MustCreate({.scope = FF_SCOPE_PIDS, .pids = {burner.pid()}, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Result<RingWaiter> waiter = RingWaiter::Create(sampler->ring_fd());
+  ASSERT_TRUE(waiter.ok()) << waiter.status();
+  Recorder recorder;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto waited = [&] { return std::chrono::steady_clock::now() - begin; };
+  waiter->Wait({}, std::chrono::minutes(2));
+  EXPECT_LT(waited(), std::chrono::minutes(2));
+  ASSERT_TRUE(sampler->Drain(recorder).ok());
+  EXPECT_GE(recorder.SamplesOf(burner.pid()), 1u);
+
+  const auto later = waited() + std::chrono::milliseconds(200);
+  const size_t first = recorder.samples.size();
+  waiter->Wait({}, std::chrono::milliseconds(200));
+  EXPECT_GE(waited(), later);
+  EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.samples.size() > first; }));
+}
+
+TEST(BpfRingWaiter, ANewCgroupEndsTheWait) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerA);
+  struct stat info {};
+  ASSERT_EQ(::stat(cgroup.directory().c_str(), &info), 0);
+  const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
+  ASSERT_TRUE(sampler);
+  Result<RingWaiter> waiter = RingWaiter::Create(sampler->ring_fd());
+  ASSERT_TRUE(waiter.ok()) << waiter.status();
+  const Burner burner({"split"}, &cgroup);
+  Recorder recorder;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (!recorder.paths.contains(info.st_ino) && std::chrono::steady_clock::now() < deadline) {
+    waiter->Wait({}, deadline - std::chrono::steady_clock::now());
+    ASSERT_TRUE(sampler->Drain(recorder).ok());
+  }
+  EXPECT_TRUE(recorder.paths.contains(info.st_ino));
+}
+
+TEST(BpfRingWaiter, AStopEndsTheWait) {
+  const auto sampler = MustCreate({.scope = FF_SCOPE_PIDS, .frequency_hz = 1});
+  ASSERT_TRUE(sampler);
+  Result<RingWaiter> waiter = RingWaiter::Create(sampler->ring_fd());
+  ASSERT_TRUE(waiter.ok()) << waiter.status();
+  std::jthread waits(
+      [&](const std::stop_token& stop) { waiter->Wait(stop, std::chrono::hours(1)); });
+  waits.request_stop();
+  waits.join();
 }
 
 TEST(BpfSampler, CountsWhatDoesNotFitIntoTheRing) {

@@ -97,6 +97,20 @@ TEST(TargetTable, HoldsAnUnknownContainerOfAKnownPod) {
   EXPECT_TRUE(table.EndWindow().empty());
 }
 
+TEST(TargetTable, HoldsAContainerThatWasMetBeforeItsPodWasKnown) {
+  TargetTable table(10);
+  EXPECT_FALSE(Add(table, 1, kPod + kA));
+  const auto changes = table.Replace({TargetOfPod("")});
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_TRUE(changes[0].wanted);
+  EXPECT_TRUE(table.IsHeld(1));
+  table.EndWindow();
+  table.EndWindow();
+  EXPECT_FALSE(table.IsHeld(1));
+  EXPECT_TRUE(table.Replace({TargetOfPod("")}).empty());
+  EXPECT_FALSE(table.IsHeld(1));
+}
+
 TEST(TargetTable, HoldsForTwoWindowsOnly) {
   TargetTable table(10);
   table.Replace({TargetOfPod("")});
@@ -113,9 +127,8 @@ TEST(TargetTable, HoldsForTwoWindowsOnly) {
 
 TEST(TargetTable, HoldsNothingOfAnotherPodOrOfThePodItself) {
   TargetTable table(10);
-  table.Replace({Target("", "a")});
-  EXPECT_FALSE(Add(table, 1, kPod + kA));
   table.Replace({TargetOfPod("")});
+  EXPECT_FALSE(Add(table, 1, "/kubepods/pod00000000-0000-0000-0000-000000000000/" + kA));
   EXPECT_FALSE(Add(table, 2, "/kubepods/pod" + kPodUid));
   Add(table, 3, kPod + kA);
   const auto changes = table.Replace({});  // the pod has gone
