@@ -30,6 +30,17 @@ std::optional<ProfileType> TypeOf(proto::ProfileType type) {
   }
 }
 
+BackendProtocol ProtocolOf(const proto::Backend& backend) {
+  switch (backend.protocol()) {
+    case proto::BACKEND_PROTOCOL_PARCA:
+      return BackendProtocol::kParca;
+    case proto::BACKEND_PROTOCOL_OTLP:
+      return BackendProtocol::kOtlp;
+    default:
+      return BackendProtocol::kPyroscope;
+  }
+}
+
 Labels LabelsOf(const google::protobuf::Map<std::string, std::string>& labels) {
   return {labels.begin(), labels.end()};
 }
@@ -126,9 +137,7 @@ Work Assignment::BuildWork(milliseconds window) const {
                              .ingestion_window_ns = backend.ingestion_window_ms() * kNanosPerMilli,
                              .bytes_per_second = backend.bytes_per_second(),
                              .max_profile_bytes = backend.max_profile_bytes(),
-                             .protocol = backend.protocol() == proto::BACKEND_PROTOCOL_PARCA
-                                             ? BackendProtocol::kParca
-                                             : BackendProtocol::kPyroscope});
+                             .protocol = ProtocolOf(backend)});
   }
   for (const auto& [uid, pod] : pods_) {
     for (const auto& container : pod.containers())

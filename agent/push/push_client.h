@@ -24,7 +24,7 @@ namespace flamefleet::agent {
 // Pyroscope answers after 0.4 to 0.5 s; a store on a busy disk needs longer.
 constexpr std::chrono::seconds kPushTimeout{30};
 
-enum class BackendProtocol { kPyroscope, kParca };
+enum class BackendProtocol { kPyroscope, kParca, kOtlp };
 
 struct BackendConfig {
   std::string name;

@@ -43,6 +43,7 @@ void ReadSpec(const ObjectReader& in, ProfilingBackendSpec& spec) {
   in.Enumeration<BackendType>("type",
                               {{"Pyroscope", BackendType::kPyroscope},
                                {"Parca", BackendType::kParca},
+                               {"OTLP", BackendType::kOtlp},
                                {"Store", BackendType::kStore}},
                               spec.type);
   in.String("endpoint", spec.endpoint);

@@ -25,6 +25,7 @@ struct Resources {
 enum class BackendType {
   kPyroscope,  // a server that somebody else runs, by the Pyroscope push API
   kParca,      // a server that somebody else runs, by Parca's WriteRaw
+  kOtlp,       // a server that somebody else runs, by OTLP profiles over gRPC
   kStore,      // our embedded store: run by the operator when managed, else at `endpoint`
 };
 

@@ -29,6 +29,18 @@ pb::ProfileType ToProto(ProfileType type) {
   return pb::PROFILE_TYPE_UNSPECIFIED;
 }
 
+pb::BackendProtocol ToProto(plan::BackendProtocol protocol) {
+  switch (protocol) {
+    case plan::BackendProtocol::kPyroscope:
+      return pb::BACKEND_PROTOCOL_PYROSCOPE;
+    case plan::BackendProtocol::kParca:
+      return pb::BACKEND_PROTOCOL_PARCA;
+    case plan::BackendProtocol::kOtlp:
+      return pb::BACKEND_PROTOCOL_OTLP;
+  }
+  return pb::BACKEND_PROTOCOL_UNSPECIFIED;
+}
+
 std::optional<ProfileType> FromProto(pb::ProfileType type) {
   for (const ProfileType ours : api::kProfileTypes) {
     if (ToProto(ours) == type) return ours;
@@ -109,9 +121,7 @@ void ToProto(const plan::AgentConfig& from, pb::AgentConfig& to) {
     out.set_ingestion_window_ms(backend.ingestion_window_ns / kNanosPerMilli);
     out.set_bytes_per_second(backend.bytes_per_second);
     out.set_max_profile_bytes(backend.max_profile_bytes);
-    out.set_protocol(backend.protocol == plan::BackendProtocol::kParca
-                         ? pb::BACKEND_PROTOCOL_PARCA
-                         : pb::BACKEND_PROTOCOL_PYROSCOPE);
+    out.set_protocol(ToProto(backend.protocol));
   }
 }
 

@@ -35,6 +35,7 @@ BackendTable::BackendTable(const std::vector<const api::ProfilingBackend*>& back
     entry.name = name;
     entry.endpoint = backend->spec.managed_store ? StoreEndpoint(name, ns) : backend->spec.endpoint;
     if (backend->spec.type == api::BackendType::kParca) entry.protocol = BackendProtocol::kParca;
+    if (backend->spec.type == api::BackendType::kOtlp) entry.protocol = BackendProtocol::kOtlp;
     entry.tenant_id = backend->spec.tenant_id;
     entry.server_name = backend->spec.tls.server_name;
     entry.insecure_skip_verify = backend->spec.tls.insecure_skip_verify;

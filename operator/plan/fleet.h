@@ -60,7 +60,7 @@ struct PodAssignment {
 // The work of one node, by pod UID.
 using NodeAssignment = std::map<std::string, PodAssignment>;
 
-enum class BackendProtocol { kPyroscope, kParca };
+enum class BackendProtocol { kPyroscope, kParca, kOtlp };
 
 struct Backend {
   std::string name;

@@ -1,86 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParcaServer: the call WriteRaw on a real gRPC server: keeps what it is sent;
-// how it answers is the test's choice.
-//
-// Thread: any; internally locked.
+// ParcaServer: the call WriteRaw on a real gRPC server. See RecordingServer.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "proto/parca/profilestore.grpc.pb.h"
+#include "tests/support/recording_server.h"
 
 namespace flamefleet {
 
-class ParcaServer final : public parca::profilestore::v1alpha1::ProfileStoreService::Service {
+class ParcaServer final
+    : public RecordingServer<parca::profilestore::v1alpha1::ProfileStoreService::Service,
+                             parca::profilestore::v1alpha1::WriteRawRequest> {
  public:
-  using WriteRawRequest = parca::profilestore::v1alpha1::WriteRawRequest;
-  using WriteRawResponse = parca::profilestore::v1alpha1::WriteRawResponse;
-  // Called with the number of the call, from 0.
-  using Answer = std::function<grpc::Status(int, grpc::ServerContext&)>;
+  using RecordingServer::RecordingServer;
 
-  static grpc::Status AlwaysOk(int, grpc::ServerContext&) { return {}; }
-
-  explicit ParcaServer(Answer answer = AlwaysOk,
-                       const std::shared_ptr<grpc::ServerCredentials>& credentials =
-                           grpc::InsecureServerCredentials(),
-                       int max_message_bytes = 64 << 20)  // of a Parca
-      : answer_(std::move(answer)) {
-    grpc::ServerBuilder builder;
-    builder.SetMaxReceiveMessageSize(max_message_bytes);
-    builder.AddListeningPort("127.0.0.1:0", credentials, &port_);
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-    EXPECT_NE(server_, nullptr);
+  grpc::Status WriteRaw(grpc::ServerContext* context,
+                        const parca::profilestore::v1alpha1::WriteRawRequest* request,
+                        parca::profilestore::v1alpha1::WriteRawResponse*) override {
+    return Take(context, *request);
   }
-  ~ParcaServer() override { server_->Shutdown(std::chrono::system_clock::now()); }
-
-  uint16_t port() const { return static_cast<uint16_t>(port_); }
-  std::string Url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-
-  std::vector<WriteRawRequest> Requests() const {
-    const std::lock_guard lock(mutex_);
-    return requests_;
-  }
-  // Of the last call; empty: it had none.
-  std::string LastHeader(const std::string& name) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = headers_.find(name);
-    return found == headers_.end() ? std::string() : found->second;
-  }
-
-  grpc::Status WriteRaw(grpc::ServerContext* context, const WriteRawRequest* request,
-                        WriteRawResponse*) override {
-    int number = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      number = static_cast<int>(requests_.size());
-      requests_.push_back(*request);
-      headers_.clear();
-      for (const auto& [name, value] : context->client_metadata())
-        headers_.emplace(std::string(name.data(), name.size()),
-                         std::string(value.data(), value.size()));
-    }
-    return answer_(number, *context);
-  }
-
- private:
-  const Answer answer_;
-  int port_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<WriteRawRequest> requests_;       // guarded by mutex_
-  std::map<std::string, std::string> headers_;  // guarded by mutex_
-  std::unique_ptr<grpc::Server> server_;
 };
 
 }  // namespace flamefleet

@@ -9,6 +9,7 @@
 #include "agent/push/pusher.h"
 #include "base/reasons.h"
 #include "base/tls/certificate.h"
+#include "tests/agent/push/grpc_push.h"
 #include "tests/base/pprof/test_profiles.h"
 #include "tests/fakes/tcp_proxy.h"
 #include "tests/support/fake_backend.h"
@@ -24,54 +25,16 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr LaneOptions kOptions = {
-    .first_backoff = milliseconds(5), .max_backoff = milliseconds(20), .push_timeout = seconds(2)};
 constexpr int64_t kLifeNs = 3600 * kNanosPerSecond;
 constexpr const char* kName = "profiles.test";
-
-std::string LocalUrl(const char* scheme, uint16_t port) {
-  return std::string(scheme) + "://127.0.0.1:" + std::to_string(port);
-}
 
 BackendConfig Parca(const std::string& endpoint) {
   return {.name = "main", .endpoint = endpoint, .protocol = BackendProtocol::kParca};
 }
 
-// A Pusher with one backend, and its books.
-class ParcaTest : public ::testing::Test {
+class ParcaTest : public GrpcPushTest {
  protected:
-  void Use(const BackendConfig& backend) {
-    const Status set = pusher_.SetBackends({backend});
-    ASSERT_TRUE(set.ok()) << set;
-  }
-  void Push(int number = 0) {
-    pusher_.Push({.collection = {.pod_uid = "uid", .container = "app", .type = ProfileType::kCpu},
-                  .backend = "main",
-                  .labels = {{"service_name", "shop"}, {"pod", "shop-1"}},
-                  .time_ns = SystemClock().WallNanos() + number,
-                  .pprof = "pprof " + std::to_string(number)});
-  }
-  bool Drain() { return pusher_.Drain(seconds(60)); }
-  double Delivered() {
-    return metrics_
-        .Counter("flamefleet_agent_profiles_delivered_total",
-                 "Profiles that a backend acknowledged.")
-        .Value();
-  }
-  double Dropped(const std::string& reason) {
-    return metrics_
-        .Counter("flamefleet_agent_profiles_dropped_total",
-                 "Profiles that were not delivered, by reason.", {{"reason", reason}})
-        .Value();
-  }
-  bool IsTriedAgain() {
-    const auto retries = metrics_.Counter("flamefleet_agent_push_retries_total",
-                                          "Pushes that failed and will be tried again.");
-    return WaitUntil([&] { return retries.Value() >= 2; });
-  }
-
-  Metrics metrics_;
-  Pusher pusher_{kOptions, nullptr, &metrics_, nullptr};
+  void Push(int number = 0) { PushProfile("pprof " + std::to_string(number), number); }
 };
 
 TEST_F(ParcaTest, AProfileArrivesWithItsNameLabelsAndCredentials) {
@@ -178,13 +141,6 @@ TEST_F(ParcaTlsTest, WithoutVerificationAnyServerIsTrusted) {
   EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
 }
 
-struct CodeFault {
-  const char* name;
-  grpc::StatusCode code;
-  const char* message;
-  const char* dropped;  // reason; nullptr: it is delivered in the end
-};
-
 class ParcaCodeTest : public ParcaTest, public ::testing::WithParamInterface<CodeFault> {};
 
 TEST_P(ParcaCodeTest, TheTableHoldsAndTheNextProfileArrives) {
@@ -206,33 +162,8 @@ TEST_P(ParcaCodeTest, TheTableHoldsAndTheNextProfileArrives) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Faults, ParcaCodeTest,
-    ::testing::Values(
-        CodeFault{"Cancelled", grpc::CANCELLED, "", nullptr},
-        // What Parca says to a damaged gzip, and a server in trouble to
-        // anything.
-        CodeFault{"Unknown", grpc::UNKNOWN, "gzip: invalid header", nullptr},
-        CodeFault{"InvalidArgument", grpc::INVALID_ARGUMENT, "missing __name__ label",
-                  "BackendRefused"},
-        CodeFault{"DeadlineExceeded", grpc::DEADLINE_EXCEEDED, "", nullptr},
-        CodeFault{"NotFound", grpc::NOT_FOUND, "", nullptr},
-        CodeFault{"AlreadyExists", grpc::ALREADY_EXISTS, "", "BackendRefused"},
-        CodeFault{"PermissionDenied", grpc::PERMISSION_DENIED, "", nullptr},
-        CodeFault{"ResourceExhausted", grpc::RESOURCE_EXHAUSTED, "slow down", nullptr},
-        // Not a profile that could be split.
-        CodeFault{"TooLarge", grpc::RESOURCE_EXHAUSTED,
-                  "grpc: received message larger than max (68157495 vs. 67108864)",
-                  "ProfileTooLarge"},
-        CodeFault{"FailedPrecondition", grpc::FAILED_PRECONDITION, "", "BackendRefused"},
-        CodeFault{"Aborted", grpc::ABORTED, "", nullptr},
-        CodeFault{"OutOfRange", grpc::OUT_OF_RANGE, "", "BackendRefused"},
-        CodeFault{"Unimplemented", grpc::UNIMPLEMENTED, "unknown service", nullptr},
-        CodeFault{"Internal", grpc::INTERNAL, "", nullptr},
-        CodeFault{"Unavailable", grpc::UNAVAILABLE, "", nullptr},
-        CodeFault{"DataLoss", grpc::DATA_LOSS, "", nullptr},
-        CodeFault{"Unauthenticated", grpc::UNAUTHENTICATED, "", nullptr}),
-    [](const auto& row) { return std::string(row.param.name); });
+INSTANTIATE_TEST_SUITE_P(Faults, ParcaCodeTest, ::testing::ValuesIn(kCodeFaults),
+                         [](const auto& row) { return std::string(row.param.name); });
 
 TEST_F(ParcaTest, ACorruptProfileIsGivenUp) {
   ParcaServer server([](int, grpc::ServerContext&) {

@@ -290,6 +290,8 @@ TEST(BackendTable, TheOldestDefaultIsTheDefault) {
   EXPECT_EQ(BackendTable({&a}, "ns").Find("")->protocol, BackendProtocol::kPyroscope);
   a.spec.type = api::BackendType::kParca;
   EXPECT_EQ(BackendTable({&a}, "ns").Find("")->protocol, BackendProtocol::kParca);
+  a.spec.type = api::BackendType::kOtlp;
+  EXPECT_EQ(BackendTable({&a}, "ns").Find("")->protocol, BackendProtocol::kOtlp);
 }
 
 TEST(AssignPod, CarriesContainersAndPulls) {

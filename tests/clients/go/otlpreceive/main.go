@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The OTLP receiver of the OpenTelemetry collector: prints the port where it takes profiles over gRPC, then a line of
-// JSON for each profile that came: its resource, and its pprof. Ends with its input. otlpreceive
+// JSON for each profile that came: its resource, its scope, and its pprof. otlpreceive
 package main
 
 import (
@@ -9,10 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log"
 	"net"
-	"os"
 	"sync"
 
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -42,7 +40,8 @@ func take(_ context.Context, profiles pprofile.Profiles) error {
 		if err := one.Profile.Write(&pprof); err != nil {
 			return err
 		}
-		line, err := json.Marshal(map[string]any{"resource": one.Resource, "pprof": pprof.Bytes()})
+		line, err := json.Marshal(map[string]any{
+			"resource": one.Resource, "scope": one.Scope, "pprof": pprof.Bytes()})
 		if err != nil {
 			return err
 		}
@@ -60,37 +59,37 @@ func freePort() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-func run() error {
+// At an address that was free a moment ago.
+func start(ctx context.Context) (string, error) {
 	factory := otlpreceiver.NewFactory().(xreceiver.Factory)
 	config := factory.CreateDefaultConfig().(*otlpreceiver.Config)
 	address, err := freePort()
 	if err != nil {
-		return err
+		return "", err
 	}
 	server := configgrpc.NewDefaultServerConfig()
 	server.NetAddr = confignet.AddrConfig{Endpoint: address, Transport: confignet.TransportTypeTCP}
 	config.Protocols.GRPC = configoptional.Some(server)
 	next, err := xconsumer.NewProfiles(take)
 	if err != nil {
-		return err
+		return "", err
 	}
-	ctx := context.Background()
 	receiver, err := factory.CreateProfiles(ctx, receivertest.NewNopSettings(factory.Type()), config, next)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := receiver.Start(ctx, componenttest.NewNopHost()); err != nil {
-		return err
-	}
-	_, port, _ := net.SplitHostPort(address)
-	fmt.Println(port)
-	io.Copy(io.Discard, os.Stdin)
-	return receiver.Shutdown(ctx)
+	return address, receiver.Start(ctx, componenttest.NewNopHost())
 }
 
 func main() {
-	log.SetFlags(0)
-	if err := run(); err != nil {
+	address, err := start(context.Background())
+	for try := 0; err != nil && try < 10; try++ {
+		address, err = start(context.Background())
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
+	_, port, _ := net.SplitHostPort(address)
+	fmt.Println(port)
+	select {}
 }

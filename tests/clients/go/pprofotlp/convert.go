@@ -148,9 +148,10 @@ func (t tables) function(from *profile.Function) int32 {
 	return index
 }
 
-// Received is a profile of OTLP as pprof, with the attributes of its resource.
+// Received is a profile of OTLP as pprof, with the attributes of its resource and the name of its scope.
 type Received struct {
 	Resource map[string]any
+	Scope    string
 	Profile  *profile.Profile
 }
 
@@ -164,7 +165,7 @@ func All(from pprofile.Profiles) ([]Received, error) {
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, Received{group.Resource().Attributes().AsRaw(), out})
+				all = append(all, Received{group.Resource().Attributes().AsRaw(), scope.Scope().Name(), out})
 			}
 		}
 	}
@@ -182,6 +183,15 @@ func toPprof(d pprofile.ProfilesDictionary, from pprofile.Profile) (*profile.Pro
 		Period:        from.Period(),
 		TimeNanos:     int64(from.Time()),
 		DurationNanos: int64(from.DurationNano()),
+	}
+	for _, index := range from.AttributeIndices().All() {
+		attribute := d.AttributeTable().At(int(index))
+		switch text(attribute.KeyStrindex()) {
+		case "pprof.profile.drop_frames":
+			out.DropFrames = attribute.Value().Str()
+		case "pprof.profile.keep_frames":
+			out.KeepFrames = attribute.Value().Str()
+		}
 	}
 	for i, function := range d.FunctionTable().All() {
 		out.Function = append(out.Function, &profile.Function{ID: uint64(i + 1),
