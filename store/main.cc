@@ -12,6 +12,7 @@
 #include "store/check_command.h"
 #include "store/db/database.h"
 #include "store/export_command.h"
+#include "store/grpc/otlp_server.h"
 #include "store/http/handler.h"
 #include "store/http/tenants.h"
 #include "store/ingest/push.h"
@@ -58,11 +59,21 @@ Status Serve(const StoreOptions& options, int64_t max_bytes, int64_t query_memor
                                          [&](const HttpServerRequest& request) {
                                            return handler.Handle(request);
                                          }));
+  std::unique_ptr<OtlpServer> otlp;
+  if (!options.otlp_listen.empty()) {
+    FF_ASSIGN_OR_RETURN(
+        otlp, OtlpServer::Create(options.otlp_listen, tls, [&](const HttpServerRequest& request) {
+          return handler.Handle(request);
+        }));
+    Log(LogLevel::kInfo, "store is listening for OTLP over gRPC",
+        {{"address", options.otlp_listen}, {"otlp_port", otlp->port()}});
+  }
   Log(LogLevel::kInfo, "store is listening",
       {{"address", options.listen}, {"port", server->port()}, {"data", options.data}});
-  if (!IsLoopback(options.listen) && access.IsOpen()) {
+  for (const std::string& address : {options.listen, options.otlp_listen}) {
+    if (address.empty() || IsLoopback(address) || !access.IsOpen()) continue;
     Log(LogLevel::kWarn, "anyone who reaches this address can read and write profiles",
-        {{"address", options.listen}});
+        {{"address", address}});
   }
   const int signal = WaitForTerminationSignal();
   Log(LogLevel::kInfo, "store is stopping", {{"signal", signal}});
@@ -80,6 +91,10 @@ int Run(int argc, char** argv) {
   Flags flags("flamefleet-store --data DIR | check DIR | export --help",
               "Keeps profiles and answers queries about them; check: is what is on disk whole?");
   flags.Text("listen", "ADDRESS", "where to serve HTTP", &options.listen);
+  flags.Text("otlp-listen", "ADDRESS",
+             "where to take OTLP profiles over gRPC, such as 127.0.0.1:4317; without it over HTTP "
+             "alone",
+             &options.otlp_listen);
   flags.Text("data", "DIR", "where the profiles are kept; created if needed", &options.data);
   flags.Duration("retention", "how long a profile is kept", &options.retention);
   flags.Text("max-size", "SIZE", "the oldest days go when all take more: 500Mi, 10Gi",

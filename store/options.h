@@ -12,6 +12,7 @@ namespace flamefleet::store {
 
 struct StoreOptions {
   std::string listen = "127.0.0.1:4040";
+  std::string otlp_listen;  // empty: no gRPC
   std::string data;
   std::string auth_file;
   std::string tls_cert;  // with tls_key: HTTPS

@@ -51,8 +51,11 @@ class StoreTestCase(unittest.TestCase):
             [os.environ["FF_STORE_BINARY"], "--listen", "127.0.0.1:0", "--data", cls.directory / "store",
              "--auth-file", credentials, *cls.flags], stderr=subprocess.PIPE, text=True))
         cls.addClassCleanup(store.terminate)
-        cls.said = next(line for line in map(json.loads, store.stderr) if "port" in line)
-        cls.store_url = f"http://127.0.0.1:{cls.said['port']}"
+        said = {}
+        while "port" not in said:  # that comes last
+            said |= json.loads(store.stderr.readline())
+        cls.store_url = f"http://127.0.0.1:{said['port']}"
+        cls.otlp_address = f"127.0.0.1:{said.get('otlp_port')}"
 
     def profile_in_store(self, profile_type, sample_type, service):
         """The path of what the store gives for all profiles of a service that has the label team="a.b"."""

@@ -25,28 +25,39 @@ SENT = {
 
 
 class OtlpTest(StoreTestCase):
+    flags = ("--otlp-listen", "127.0.0.1:0")
+
     def export(self, protocol, endpoint, token="sender"):
         """Of all files, in one request."""
         files = [PROFILES / f"{name}.pb.gz" for name in SENT]
         return subprocess.run([BUILT / "go/otlpexport", protocol, endpoint, token, *files],
                               capture_output=True, text=True, timeout=DEADLINE_SECONDS)
 
-    def check_store(self):
+    def check_store(self, protocol):
         for name, types in SENT.items():
             for sample_type, profile_type in types.items():
                 with self.subTest(file=name, sample_type=sample_type):
                     sent = totals(sample_type, [PROFILES / f"{name}.pb.gz"])
-                    self.assertEqual(totals(sample_type, [self.profile_in_store(profile_type, sample_type, name)]), sent)
+                    stored = self.profile_in_store(profile_type, sample_type, f"{protocol}-{name}")
+                    self.assertEqual(totals(sample_type, [stored]), sent)
 
     def test_exporter_over_http(self):
         sent = self.export("http", self.store_url)
         self.assertEqual((sent.returncode, sent.stderr), (0, ""))
-        self.check_store()
+        self.check_store("http")
+
+    def test_exporter_over_grpc(self):
+        sent = self.export("grpc", self.otlp_address)
+        self.assertEqual((sent.returncode, sent.stderr), (0, ""))
+        self.check_store("grpc")
 
     def test_exporter_is_told_why_it_is_refused(self):
         sent = self.export("http", self.store_url, token="wrong")
         self.assertNotEqual(sent.returncode, 0)
         self.assertIn("401", sent.stderr)
+        sent = self.export("grpc", self.otlp_address, token="reader")
+        self.assertNotEqual(sent.returncode, 0)
+        self.assertIn("PermissionDenied", sent.stderr)
 
 
 if __name__ == "__main__":

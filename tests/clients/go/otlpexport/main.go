@@ -2,7 +2,7 @@
 
 // Sends pprof files as OTLP profiles with an exporter of the OpenTelemetry collector, all in one request, one resource
 // for each: otlpexport grpc|http ENDPOINT TOKEN FILE...
-// The files without their folder and ".pb.gz" are the names of the services.
+// The services are called as the protocol and the file, without its folder and ".pb.gz": grpc-real_cpu.
 package main
 
 import (
@@ -71,7 +71,7 @@ func run(protocol, endpoint, token string, files []string) error {
 		if err != nil {
 			return err
 		}
-		service := strings.TrimSuffix(filepath.Base(path), ".pb.gz")
+		service := protocol + "-" + strings.TrimSuffix(filepath.Base(path), ".pb.gz")
 		pprofotlp.Add(profiles, map[string]string{
 			"service.name": service, "k8s.pod.name": service + "-1", "team": "a.b",
 		}, from, time.Now().UnixNano())
