@@ -34,12 +34,21 @@ class Skew(Scenario):
         self.kubectl("rollout", "status", "-n", NAMESPACE, "deployment/flamefleet-operator", "--timeout=120s")
         self.eventually("every pod runs its image", lambda: self.images("operator") == {operator} and
                         self.images("agent") == {agents})
+        # The managed store is of the operator's image: it is replaced, too.
+        self.eventually("the store runs its image and answers",
+                        lambda: self.images("store") == {operator} and self.store_answers())
         self.eventually("the pool is ready", lambda: self.fleet.condition("agentpool", "default"))
         self.eventually("the backend is ready", lambda: self.fleet.condition("profilingbackend", "default"))
 
     def images(self, component):
         pods = self.kubectl.get("pods", "-n", NAMESPACE, "-l", f"app.kubernetes.io/component={component}")["items"]
         return {pod["spec"]["containers"][0]["image"] for pod in pods}
+
+    def store_answers(self):
+        try:
+            return self.store.get("/readyz")
+        except OSError:
+            return None
 
     def check_profiles(self):
         """Profiles of annotations, of a target and of an endpoint arrive, and the status knows it."""
