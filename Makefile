@@ -71,8 +71,8 @@ programs: deps configure
 ##@ Release
 .PHONY: dist
 IMAGE ?= flamefleet
-dist: deps ## Make dist/: manifests in one file, the Helm chart, checksums (IMAGE=registry/name, no tag; needs kubectl)
-	tools/dist --image $(IMAGE)
+dist: programs ## Make dist/: manifests in one file, Helm chart, kubectl plugin, checksums (IMAGE=registry/name, no tag; needs kubectl)
+	tools/dist --image $(IMAGE) --plugin build/release/bin/kubectl-flamefleet
 
 ##@ Measure, and what takes longer
 .PHONY: bench outage skew soak

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -20,6 +21,15 @@ int StatusCommand(int count, const char* const* arguments);
 // The hottest functions of a workload; its profile in a file.
 int TopCommand(int count, const char* const* arguments);
 int PprofCommand(int count, const char* const* arguments);
+// The web UI of the store, in a browser.
+int OpenCommand(int count, const char* const* arguments);
+// What a shell reads, and what it asks then.
+int CompletionCommand(int count, const char* const* arguments);
+int CompleteCommand(int count, const char* const* arguments);
+
+// The command that the first of the arguments names.
+int RunCommand(int count, const char* const* arguments);
+std::vector<std::string> CommandNames();
 
 // Says on stderr why there is no answer; the exit code.
 int Refuse(const Status& status);

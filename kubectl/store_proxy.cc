@@ -72,24 +72,6 @@ std::set<std::string> PlannedBackends(const Snapshot& snapshot, const std::strin
   return names;
 }
 
-Result<std::string> ChooseBackend(const Snapshot& snapshot, const ProfileQuery& query) {
-  const std::set<std::string> planned = PlannedBackends(snapshot, query.type);
-  if (planned.size() == 1) return *planned.begin();
-  if (planned.empty()) {
-    std::vector<const api::ProfilingBackend*> all;
-    for (const api::ProfilingBackend& backend : *snapshot.backends)
-      all.push_back(&backend);
-    const std::string name = plan::BackendTable(all, snapshot.system_ns).default_name();
-    if (!name.empty()) return name;
-    return FailedPreconditionError("there is no store: no ProfilingBackend says default: true");
-  }
-  std::string names;
-  for (const std::string& name : planned)
-    names += (names.empty() ? "" : ", ") + name;
-  return FailedPreconditionError(query.Text() + " goes to several backends: choose one of " +
-                                 names + " with --backend");
-}
-
 Status CheckIsManagedStore(const api::ProfilingBackend& backend) {
   const std::string who = "ProfilingBackend " + backend.meta.name;
   if (backend.spec.type != api::BackendType::kStore) {
@@ -99,6 +81,42 @@ Status CheckIsManagedStore(const api::ProfilingBackend& backend) {
   if (backend.spec.managed_store) return OkStatus();
   return FailedPreconditionError(who + " is a Store that Flamefleet does not run: ask " +
                                  backend.spec.endpoint + " as docs/store.md says");
+}
+
+using Backends = std::vector<api::ProfilingBackend>;
+
+Result<std::string> DefaultOf(const Backends& backends) {
+  std::vector<const api::ProfilingBackend*> all;
+  for (const api::ProfilingBackend& backend : backends)
+    all.push_back(&backend);
+  const std::string name = plan::BackendTable(all, /*ns=*/"").default_name();
+  if (!name.empty()) return name;
+  return FailedPreconditionError("there is no store: no ProfilingBackend says default: true");
+}
+
+// `name` when it is one with a managed store.
+Result<std::string> CheckStore(const Backends& backends, const std::string& name) {
+  const auto backend =
+      std::ranges::find_if(backends, [&](const auto& object) { return object.meta.name == name; });
+  FF_CHECK(backend != backends.end());  // chosen from these
+  FF_RETURN_IF_ERROR(CheckIsManagedStore(*backend));
+  return name;
+}
+
+Result<std::string> ChooseBackend(const Snapshot& snapshot, const ProfileQuery& query) {
+  const std::set<std::string> planned = PlannedBackends(snapshot, query.type);
+  if (planned.size() == 1) return *planned.begin();
+  if (planned.empty()) return DefaultOf(*snapshot.backends);
+  std::string names;
+  for (const std::string& name : planned)
+    names += (names.empty() ? "" : ", ") + name;
+  return FailedPreconditionError(query.Text() + " goes to several backends: choose one of " +
+                                 names + " with --backend");
+}
+
+Status ExplainNoBackends() {
+  return PermissionDeniedError(
+      "you may not list profilingbackends: say with --backend whose store has the profiles");
 }
 
 std::string TimeQuery(const ProfileQuery& query) {
@@ -173,16 +191,21 @@ Result<std::string> FindStore(Cluster& cluster, const ProfileQuery& query) {
     if (snapshot.ok()) snapshot->pods.clear();
   }
   if (!snapshot.ok()) return snapshot.status();
-  if (!snapshot->backends) {
-    return PermissionDeniedError(
-        "you may not list profilingbackends: say with --backend whose store has the profiles");
-  }
+  if (!snapshot->backends) return ExplainNoBackends();
   FF_ASSIGN_OR_RETURN(const std::string name, ChooseBackend(*snapshot, query));
-  const auto backend = std::ranges::find_if(
-      *snapshot->backends, [&](const auto& object) { return object.meta.name == name; });
-  FF_CHECK(backend != snapshot->backends->end());  // chosen from these
-  FF_RETURN_IF_ERROR(CheckIsManagedStore(*backend));
-  return name;
+  return CheckStore(*snapshot->backends, name);
+}
+
+Result<std::string> FindDefaultStore(Cluster& cluster) {
+  Backends backends;
+  const Status listed = cluster.List(kProfilingBackends, "", "", [&](const json& object) {
+    Result<api::ProfilingBackend> backend = api::DecodeProfilingBackend(object);
+    if (backend.ok()) backends.push_back(*std::move(backend));
+  });
+  if (listed.code() == StatusCode::kPermissionDenied) return ExplainNoBackends();
+  if (!listed.ok()) return listed;
+  FF_ASSIGN_OR_RETURN(const std::string name, DefaultOf(backends));
+  return CheckStore(backends, name);
 }
 
 Result<std::string> AskStore(Cluster& cluster, const std::string& backend, const std::string& route,

@@ -30,8 +30,9 @@ struct ProfileQuery {
 // type that is no name.
 Result<std::string> SelectorOf(const ProfileQuery& query);
 
-// The name of the ProfilingBackend whose managed store is to be asked.
+// The name of the ProfilingBackend whose managed store is to be asked; of the default one.
 Result<std::string> FindStore(Cluster& cluster, const ProfileQuery& query);
+Result<std::string> FindDefaultStore(Cluster& cluster);
 
 // The answer of `route` ("top", "pprof"); `parameters` are added to its query: "&limit=20".
 Result<std::string> AskStore(Cluster& cluster, const std::string& backend, const std::string& route,

@@ -79,6 +79,10 @@ class KubectlTest : public testing::Test {
     server_ = new ApiServer();
     folder_ = testing::TempDir() + "/kubectl-plugin";
     std::filesystem::create_directories(folder_);
+    std::filesystem::create_symlink(
+        std::filesystem::absolute("kubectl/kubectl_complete-flamefleet"),
+        folder_ + "/kubectl_complete-flamefleet");
+    std::filesystem::create_symlink(server_->kubectl(), folder_ + "/kubectl");
     for (const char* ns : {kSystem, "shop", "empty"})
       server_->MustKubectl({"create", "namespace", ns});
     for (const char* ns : {kSystem, "shop"}) {
@@ -123,11 +127,12 @@ class KubectlTest : public testing::Test {
     std::string out;
     std::string errors;
   };
-  // `kubectl flamefleet ARGUMENTS`, as a shell reads them.
-  static Output Run(const std::string& arguments, const std::string& kubeconfig) {
+  // A shell's command, with the plugin and kubectl in PATH.
+  static Output RunShell(const std::string& line, const std::string& kubeconfig) {
     const std::string errors = folder_ + "/stderr";
-    const std::string command = "PATH=" FF_BIN ":$PATH KUBECONFIG=" + kubeconfig + " " +
-                                server_->kubectl() + " flamefleet " + arguments + " 2>" + errors;
+    const std::string command = "export PATH=" + folder_ +
+                                ":" FF_BIN ":$PATH KUBECONFIG=" + kubeconfig + "; " + line + " 2>" +
+                                errors;
     FILE* const pipe = popen(command.c_str(), "r");
     Output output;
     std::array<char, 4096> buffer;
@@ -138,6 +143,10 @@ class KubectlTest : public testing::Test {
     std::ifstream file(errors);
     output.errors.assign(std::istreambuf_iterator<char>(file), {});
     return output;
+  }
+  // `kubectl flamefleet ARGUMENTS`, as a shell reads them.
+  static Output Run(const std::string& arguments, const std::string& kubeconfig) {
+    return RunShell(server_->kubectl() + " flamefleet " + arguments, kubeconfig);
   }
   static Output Run(const std::string& arguments) { return Run(arguments, server_->kubeconfig()); }
 
@@ -312,6 +321,34 @@ spec: {selector: {}, backendRef: {name: central}, profiles: [{type: cpu}]}
   EXPECT_EQ(output.code, 2);
   EXPECT_THAT(output.errors, HasSubstr("ProfilingBackend central is not a Store: ask the server at "
                                        "http://pyroscope.example:4040"));
+}
+
+TEST_F(KubectlTest, KubectlCompletesCommandsKindsAndNames) {
+  const auto complete = [](const std::string& words) {
+    return RunShell(server_->kubectl() + " __complete flamefleet " + words, server_->kubeconfig())
+        .out;
+  };
+  EXPECT_EQ(complete("st"), "status\n:4\n");
+  EXPECT_EQ(complete("status -n shop pa"), "pay-0\n:4\n");
+  EXPECT_EQ(complete("top -n shop statefulset/"), "statefulset/pay\n:4\n");
+  EXPECT_EQ(complete("status -o ''"), "json\nwide\nyaml\n:4\n");
+  EXPECT_EQ(complete("nothing ''"), ":4\n");
+}
+
+TEST_F(KubectlTest, BashCompletesWithTheScript) {
+  const Output output = RunShell(
+      "bash -c 'source <(kubectl-flamefleet completion bash); "
+      "COMP_WORDS=(kubectl-flamefleet status -n shop p); COMP_CWORD=4; "
+      "_kubectl_flamefleet; echo \"${COMPREPLY[@]}\"'",
+      server_->kubeconfig());
+  EXPECT_EQ(output.out, "pay-0\n") << output.errors;
+}
+
+TEST_F(KubectlTest, OpenSaysWhyNothingIsForwarded) {
+  const Output output = Run("open sts/pay -n shop --browser=false");
+  EXPECT_EQ(output.code, 2);
+  EXPECT_EQ(output.out, "");
+  EXPECT_THAT(output.errors, HasSubstr("services \"flamefleet-store-main\" not found"));
 }
 
 TEST_F(KubectlTest, WrongUsageIsRefused) {
