@@ -178,7 +178,7 @@ class Judge {
     const bool may_opt_in = MayOptIn(spec.opt_in, pod.meta.ns);
     return plan::PlanPod({pod, std::move(targets),
                           may_opt_in ? spec.opt_in.families : api::AnnotationFamilies(), backends_,
-                          may_opt_in && spec.scope == api::PoolScope::kAllPods});
+                          may_opt_in && spec.ProfilesAllPods()});
   }
 
   bool MayOptIn(const api::OptIn& opt_in, const std::string& ns) const {

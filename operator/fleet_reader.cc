@@ -79,7 +79,7 @@ plan::PodPlan FleetReader::PlanOf(const api::Pod& pod) {
   const bool may_opt_in = MayOptIn(spec.opt_in, pod.meta.ns);
   return plan::PlanPod({pod, std::move(targets),
                         may_opt_in ? spec.opt_in.families : api::AnnotationFamilies(), backends_,
-                        may_opt_in && spec.scope == api::PoolScope::kAllPods});
+                        may_opt_in && spec.ProfilesAllPods()});
 }
 
 plan::PodView FleetReader::View(const PodStore::Pointer& pod) {

@@ -34,6 +34,10 @@ Controller::Outcome NodeController::Assign(const std::string& node) {
                            {warning, std::string(unmet->reason), "Profile", unmet->message});
   }
   if (!lacks_agent) without_agent_since_ns_.erase(node);
+  if (pool != nullptr && pool->spec.ProfilesHost()) {
+    if (auto host = plan::AssignHost(node, reader.backends()))
+      assignment.emplace(host->uid, *std::move(host));
+  }
   if (assignment.empty()) {
     context_.assignments.erase(node);
   } else {

@@ -11,7 +11,7 @@ namespace {
 
 // May its pods' profiles be the pool's business without a target? The plan decides which ones are.
 bool IsCandidate(const api::AgentPool& pool, const api::Pod& pod) {
-  return pool.spec.scope == api::PoolScope::kAllPods || !pod.annotations.empty();
+  return pool.spec.ProfilesAllPods() || !pod.annotations.empty();
 }
 
 plan::PoolView ViewOf(FleetReader& reader, const ClusterCache& cache, const api::AgentPool& pool) {
@@ -85,6 +85,7 @@ Result<Controller::Outcome> PoolController::Reconcile(const std::string& object,
   FleetReader reader(cache, context_.agents, ns);
   plan::PoolView view = ViewOf(reader, cache, *pool);
   daemon_set.AddTo(view);
+  if (pool->spec.ProfilesHost()) view.host_problem = reader.backends().WhyUnusable("");
   if (applied.code() == StatusCode::kInvalidArgument ||
       applied.code() == StatusCode::kPermissionDenied)
     view.refusal = ErrorMessage(applied);

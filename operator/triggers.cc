@@ -73,7 +73,7 @@ void Triggers::OnPod(const api::Pod& pod) {
     return;
   }
   for (const auto& pool : cache_.pools.List()) {
-    if (!pod.annotations.empty() || pool->spec.scope == api::PoolScope::kAllPods)
+    if (!pod.annotations.empty() || pool->spec.ProfilesAllPods())
       queue_.Add(PoolKey(pool->meta.name), kCountDelay);
   }
 }

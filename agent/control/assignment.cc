@@ -48,6 +48,12 @@ Labels LabelsOf(const google::protobuf::Map<std::string, std::string>& labels) {
 void AddContainer(const std::string& pod_uid, const proto::ContainerAssignment& container,
                   milliseconds window, Work* work) {
   const CollectionKey key = {pod_uid, container.name(), ProfileType::kCpu};
+  if (pod_uid.empty()) {
+    work->collections.push_back({.key = key, .ebpf = true, .window = window});
+    work->host = {
+        .collection = key, .backend = container.backend(), .labels = LabelsOf(container.labels())};
+    return;
+  }
   const bool has_started = !container.id().empty();
   work->collections.push_back({.key = key, .ebpf = true, .can_run = has_started, .window = window});
   work->cpu_targets.push_back({.container_id = container.id(),

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Work {
   bool inlines = true;       // inlined functions and lines are looked up
   std::vector<BackendConfig> backends;
   std::vector<CpuTarget> cpu_targets;       // with an id: containers that have started
+  std::optional<HostSeries> host;           // processes of the node are profiled too
   std::vector<ScrapeJob> scrape_jobs;       // pods that have an address
   std::vector<CollectionSpec> collections;  // all that is wanted, startable or not
 };

@@ -100,4 +100,18 @@ std::string PodUidOfCgroup(std::string_view path) {
   return "";
 }
 
+bool IsHostCgroup(std::string_view path) {
+  if (!path.starts_with('/') || !ContainerIdsOfCgroup(path).empty()) return false;
+  return std::ranges::none_of(Split(path), [](std::string_view component) {
+    return component.starts_with("kubepods") || IsPod(component);
+  });
+}
+
+std::string ServiceOfCgroup(std::string_view path) {
+  for (const std::string_view component : Split(path)) {
+    if (component.ends_with(".service")) return std::string(component);
+  }
+  return "";
+}
+
 }  // namespace flamefleet::agent

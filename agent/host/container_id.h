@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container a cgroup belongs to, from its path alone.
+// Which container, or which service of the host, a cgroup belongs to, from its path alone.
 //
 // Understood: kubelet's cgroupfs and systemd drivers with containerd, CRI-O and dockershim names,
 // QoS classes or none, static pods, crun's and systemd's sub-cgroups of a container, kind, k3s,
@@ -27,5 +27,14 @@ std::vector<std::string> ContainerIdsOfCgroup(std::string_view path);
 // The UID of the outermost pod, as the API server writes it; "" when there is none. A static pod's
 // is the hash of its manifest, which the API server does not know.
 std::string PodUidOfCgroup(std::string_view path);
+
+// True when the cgroup is of the host: below nothing of Kubernetes and in no container, whoever
+// runs it. False as well for a path whose outer part is missing, which does not begin with "/": it
+// may be deep inside of a pod.
+bool IsHostCgroup(std::string_view path);
+
+// The systemd service that a cgroup of the host is in ("kubelet.service"); "" when it is in none,
+// as sessions of users. The outermost: whoever owns that may make inner ones of any name.
+std::string ServiceOfCgroup(std::string_view path);
 
 }  // namespace flamefleet::agent

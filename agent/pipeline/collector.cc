@@ -18,6 +18,12 @@ std::string CommOf(const ff_sample& sample) {
   return std::string(sample.comm, strnlen(sample.comm, FF_COMM_BYTES));
 }
 
+// What a process of the host is called: after `service`, which it is in, unless that is "".
+std::string HostServiceOf(const ff_sample& sample, const std::string& service) {
+  if ((sample.flags & FF_SAMPLE_KERNEL_THREAD) != 0) return kKernelService;
+  return ToUtf8(service.empty() ? CommOf(sample) : service);
+}
+
 bool AllMapped(const ProcessImage& image, std::span<const uint64_t> frames) {
   return std::ranges::all_of(frames,
                              [&image](uint64_t frame) { return image.Find(frame) != nullptr; });
@@ -37,9 +43,12 @@ void Collector::SetVerdict(uint64_t cgroup_id, bool wanted) {
   if (!status.ok()) Log(LogLevel::kError, "cgroup not selected", {{"error", status}});
 }
 
-void Collector::ReplaceTargets(std::vector<CpuTarget> targets) {
-  for (const TargetTable::Verdict& verdict : targets_.Replace(std::move(targets)))
+void Collector::ReplaceTargets(std::vector<CpuTarget> targets, std::optional<HostSeries> host) {
+  for (const TargetTable::Verdict& verdict : targets_.Replace(std::move(targets), host.has_value()))
     SetVerdict(verdict.cgroup_id, verdict.wanted);
+  if (host == host_) return;
+  host_ = std::move(host);
+  host_services_.clear();
 }
 
 void Collector::OnCgroup(uint64_t id, const std::string& path) {
@@ -56,14 +65,25 @@ void Collector::OnEnded(const ff_process_key& key) {
 }
 
 std::shared_ptr<const CpuTarget> Collector::HostTarget(const std::string& name) {
-  if (const auto found = host_targets_.find(name); found != host_targets_.end())
-    return found->second;
-  if (host_targets_.size() >= kMaxHostServices && name != kOtherService)
+  if (const auto found = host_services_.find(name); found != host_services_.end()) {
+    found->second.window = windows_;
+    return found->second.target;
+  }
+  if (host_services_.size() >= kMaxHostServices && name != kOtherService) {
+    ++counts_.other;
     return HostTarget(kOtherService);
+  }
   auto target = std::make_shared<CpuTarget>();
-  target->collection.container = name;
-  target->labels = {{"service_name", name}};
-  return host_targets_[name] = std::move(target);
+  if (host_) {
+    target->collection = host_->collection;
+    target->backend = host_->backend;
+    target->labels = host_->labels;
+  } else {
+    target->collection.container = name;
+  }
+  target->labels["service_name"] = name;
+  host_services_[name] = {target, windows_};
+  return target;
 }
 
 std::string Collector::ServiceOf(const RawSample& sample, const Process* process) {
@@ -73,7 +93,7 @@ std::string Collector::ServiceOf(const RawSample& sample, const Process* process
 }
 
 uint32_t Collector::SeriesNumber(const std::shared_ptr<const CpuTarget>& target) {
-  const auto [known, is_new_target] = series_by_target_.try_emplace(target.get(), 0);
+  const auto [known, is_new_target] = series_by_target_.try_emplace(target, 0);
   if (!is_new_target) return known->second;
   // A restarted container is another target of the same series.
   const auto [found, is_new] =
@@ -150,6 +170,9 @@ void Collector::OnSample(const RawSample& sample) {
     // First of all: nothing is read of a process that is not wanted.
     target = targets_.Find(sample.header.cgroup_id);
     is_held = !target && targets_.IsHeld(sample.header.cgroup_id);
+    const std::string* const service =
+        target || is_held ? nullptr : targets_.FindHostService(sample.header.cgroup_id);
+    if (service != nullptr) target = HostTarget(HostServiceOf(sample.header, *service));
     if (!target && !is_held) {
       ++counts_.untargeted;
       return;
@@ -206,6 +229,10 @@ Batch Collector::Rotate(std::unique_ptr<Window> window, uint64_t period_ns) {
   series_by_key_.clear();
   window_processes_.clear();
   process_numbers_.clear();
+  ++windows_;
+  std::erase_if(host_services_, [this](const auto& entry) {
+    return windows_ - entry.second.window > kHostServiceWindows;
+  });
   window_ = std::move(window);
   window_->period_ns = period_ns;
   last_start_ns_ = std::max(clock_.WallNanos(), last_start_ns_ + 1);

@@ -2,13 +2,14 @@
 // Collector: puts each sample into the window of now, under its series and its process.
 //
 // Thread: one owner at a time (the pipeline's lock). Bounds: those of Window, ProcessTable and
-// TargetTable; kMaxHeldSamples; kMaxHostServices series in host scope, further programs share
-// "other". Errors: none; every sample that is not kept is counted.
+// TargetTable; kMaxHeldSamples; kMaxHostServices series of the host's processes, further ones share
+// "other", counted. Errors: none; every sample that is not kept is counted.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -24,8 +25,11 @@
 
 namespace flamefleet::agent {
 
-constexpr size_t kMaxHostServices = 1024;
-constexpr size_t kMaxHeldSamples = 8192;  // 40 s of one busy CPU at 199 Hz; some 3 MiB
+// Programs may take any name; so many are told apart, and one is forgotten that was not seen for
+// kHostServiceWindows.
+constexpr size_t kMaxHostServices = 512;
+constexpr uint64_t kHostServiceWindows = 360;  // an hour
+constexpr size_t kMaxHeldSamples = 8192;       // 40 s of one busy CPU at 199 Hz; some 3 MiB
 
 struct Series {
   std::shared_ptr<const CpuTarget> target;
@@ -45,6 +49,7 @@ struct CollectorCounts {
   uint64_t unknown = 0;      // dropped: nobody told in time whose container it is
   uint64_t window_full = 0;  // dropped: no room for another stack
   uint64_t unread = 0;       // kept without user names: nothing is known of their process
+  uint64_t other = 0;        // kept, under "other": kMaxHostServices
 };
 
 class Collector final : public SampleHandler {
@@ -60,7 +65,8 @@ class Collector final : public SampleHandler {
   void SetSampler(Sampler* sampler) { sampler_ = sampler; }
   // Who prepares processes for unwinding; before the first record.
   void SetUnwinder(Unwinder* unwinder) { unwinder_ = unwinder; }
-  void ReplaceTargets(std::vector<CpuTarget> targets);
+  // `host`: processes of the host are wanted too, in scope kContainers.
+  void ReplaceTargets(std::vector<CpuTarget> targets, std::optional<HostSeries> host);
 
   // Starts to fill `window` with samples of that period; returns what was filled until now, which
   // is without a window the first time.
@@ -84,6 +90,11 @@ class Collector final : public SampleHandler {
     int windows = 0;         // that have ended since
   };
 
+  struct HostService {
+    std::shared_ptr<const CpuTarget> target;
+    uint64_t window = 0;  // of its last sample
+  };
+
   static std::string ServiceOf(const RawSample& sample, const Process* process);
   std::shared_ptr<const CpuTarget> HostTarget(const std::string& name);
   uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
@@ -105,7 +116,9 @@ class Collector final : public SampleHandler {
   Sampler* sampler_ = nullptr;
   Unwinder* unwinder_ = nullptr;
   TargetTable targets_;
-  std::map<std::string, std::shared_ptr<const CpuTarget>> host_targets_;
+  std::optional<HostSeries> host_;                    // of scope kContainers
+  std::map<std::string, HostService> host_services_;  // by name
+  uint64_t windows_ = 0;                              // that have begun
   ProcessTable processes_;
 
   // The window being filled.
@@ -113,7 +126,7 @@ class Collector final : public SampleHandler {
   int64_t start_monotonic_ns_ = 0;
   int64_t last_start_ns_ = 0;  // wall clock; windows never share one, whatever the clock does
   std::vector<Series> series_;
-  std::unordered_map<const CpuTarget*, uint32_t> series_by_target_;
+  std::unordered_map<std::shared_ptr<const CpuTarget>, uint32_t> series_by_target_;
   std::map<SeriesKey, uint32_t> series_by_key_;
   std::vector<std::shared_ptr<Process>> window_processes_;
   std::unordered_map<const Process*, uint32_t> process_numbers_;

@@ -116,9 +116,9 @@ class CpuPipeline::Impl {
         StartThread("ff-sample", [this](const std::stop_token& stop) { RunSample(stop); });
   }
 
-  void SetTargets(std::vector<CpuTarget> targets) {
+  void SetTargets(std::vector<CpuTarget> targets, std::optional<HostSeries> host) {
     const MutexLock lock(&mutex_);
-    collector_.ReplaceTargets(std::move(targets));
+    collector_.ReplaceTargets(std::move(targets), std::move(host));
   }
 
   Status SetFrequency(uint32_t frequency_hz) {
@@ -339,8 +339,8 @@ Result<std::unique_ptr<CpuPipeline>> CpuPipeline::Create(const CpuPipelineOption
                                              std::move(waiter), std::move(shortages))));
 }
 
-void CpuPipeline::SetTargets(std::vector<CpuTarget> targets) {
-  impl_->SetTargets(std::move(targets));
+void CpuPipeline::SetTargets(std::vector<CpuTarget> targets, std::optional<HostSeries> host) {
+  impl_->SetTargets(std::move(targets), std::move(host));
 }
 
 Status CpuPipeline::SetFrequency(uint32_t frequency_hz) {

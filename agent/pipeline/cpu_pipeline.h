@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,19 @@ struct CpuTarget {
   Labels labels;
 };
 
+// What profiles of the host's own processes have in common. There is a series for each systemd
+// service, and one for each name (comm) of the processes that are in none; kernel threads share
+// "kernel", and what goes beyond a bound "other".
+struct HostSeries {
+  CollectionKey collection;
+  std::string backend;
+  Labels labels;  // but for service_name
+
+  friend bool operator==(const HostSeries&, const HostSeries&) = default;
+};
+
 struct CpuPipelineOptions {
-  // kContainers: only containers of SetTargets are recorded. kHost: every process (or those of
+  // kContainers: only what SetTargets says is recorded. kHost: every process (or those of
   // `pids`), one series per executable name, service_name = that name.
   enum class Scope { kContainers, kHost };
   Scope scope = Scope::kContainers;
@@ -61,7 +73,9 @@ class CpuPipeline {
   //
   // A pod starts before its container ids are known here: samples of an unknown container of a pod
   // that has a target wait for it, until the second window ends; then they are dropped, counted.
-  void SetTargets(std::vector<CpuTarget> targets);
+  //
+  // With `host`, processes of the host that are in no container are recorded too.
+  void SetTargets(std::vector<CpuTarget> targets, std::optional<HostSeries> host = std::nullopt);
   Status SetFrequency(uint32_t frequency_hz);
   // User frames of a stack, 1..511; 0: the default.
   Status SetStackDepth(uint32_t frames);

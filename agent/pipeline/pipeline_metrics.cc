@@ -92,7 +92,10 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                                    "Memory of the symbol tables that are kept.")),
       names_refused_(metrics->Counter("flamefleet_agent_symbol_names_refused_total",
                                       "Functions that kept their address for a name: the names of "
-                                      "one window took too much memory.")) {
+                                      "one window took too much memory.")),
+      other_samples_(metrics->Counter("flamefleet_agent_host_samples_other_total",
+                                      "CPU samples of the host's processes that are in the series "
+                                      "\"other\": too many names.")) {
   for (const std::string_view end : kStackEnds) {
     stack_ends_.emplace_back(metrics->Counter("flamefleet_agent_user_stacks_total",
                                               "User stacks of CPU samples, by how they ended.",
@@ -132,6 +135,7 @@ void PipelineMetrics::Update(const SampleCounters& kernel, const Collector& coll
   untargeted_.Follow(collector.counts().untargeted);
   unknown_.Follow(collector.counts().unknown);
   window_full_.Follow(collector.counts().window_full);
+  other_samples_.Follow(collector.counts().other);
   unread_samples_.Follow(collector.counts().unread);
   unreadable_processes_.Follow(collector.processes().unreadable());
   unopened_files_.Follow(collector.processes().file_failures());

@@ -80,6 +80,7 @@ class PipelineMetrics {
   GaugeMetric map_bytes_;
   GaugeMetric symbol_bytes_;
   Follower names_refused_;
+  Follower other_samples_;
 };
 
 }  // namespace flamefleet::agent

@@ -23,7 +23,8 @@ std::shared_ptr<const CpuTarget> TargetTable::TargetOf(
   return nullptr;
 }
 
-std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> targets) {
+std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> targets,
+                                                       bool host_wanted) {
   std::map<std::string, std::shared_ptr<const CpuTarget>> old = std::exchange(targets_, {});
   const std::set<std::string> old_pods = std::exchange(pods_, {});
   for (CpuTarget& target : targets) {
@@ -35,15 +36,17 @@ std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> ta
                                   ? known->second
                                   : std::make_shared<const CpuTarget>(std::move(target));
   }
+  const bool host_was_wanted = std::exchange(host_wanted_, host_wanted);
   std::vector<Verdict> changed;
   for (auto& [cgroup_id, cgroup] : cgroups_) {
-    const bool was_recorded = cgroup.IsRecorded();
+    const bool was_recorded = cgroup.target != nullptr || cgroup.windows_to_hold > 0 ||
+                              (host_was_wanted && cgroup.host_service);
     cgroup.target = TargetOf(cgroup.container_ids);
     if (!MayHaveStarted(cgroup))
       cgroup.windows_to_hold = 0;
     else if (!old_pods.contains(cgroup.pod_uid))
       cgroup.windows_to_hold = kHeldWindows;  // it was met before anybody told of its pod
-    if (cgroup.IsRecorded() != was_recorded) changed.push_back({cgroup_id, cgroup.IsRecorded()});
+    if (IsRecorded(cgroup) != was_recorded) changed.push_back({cgroup_id, IsRecorded(cgroup)});
   }
   return changed;
 }
@@ -64,7 +67,9 @@ bool TargetTable::Add(uint64_t cgroup_id, std::string_view path,
   cgroup.pod_uid = PodUidOfCgroup(path);
   cgroup.target = TargetOf(cgroup.container_ids);
   cgroup.windows_to_hold = MayHaveStarted(cgroup) ? kHeldWindows : 0;
-  return cgroup.IsRecorded();
+  cgroup.host_service.reset();
+  if (IsHostCgroup(path)) cgroup.host_service = ServiceOfCgroup(path);
+  return IsRecorded(cgroup);
 }
 
 bool TargetTable::MayHaveStarted(const Cgroup& cgroup) const {
@@ -81,12 +86,19 @@ bool TargetTable::IsHeld(uint64_t cgroup_id) const {
   return found != cgroups_.end() && !found->second.target && found->second.windows_to_hold > 0;
 }
 
+const std::string* TargetTable::FindHostService(uint64_t cgroup_id) const {
+  const auto found = cgroups_.find(cgroup_id);
+  return host_wanted_ && found != cgroups_.end() && found->second.host_service
+             ? &*found->second.host_service
+             : nullptr;
+}
+
 std::vector<TargetTable::Verdict> TargetTable::EndWindow() {
   std::vector<Verdict> changed;
   for (auto& [cgroup_id, cgroup] : cgroups_) {
     if (cgroup.windows_to_hold == 0) continue;
     --cgroup.windows_to_hold;
-    if (!cgroup.IsRecorded()) changed.push_back({cgroup_id, false});
+    if (!IsRecorded(cgroup)) changed.push_back({cgroup_id, false});
   }
   return changed;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TargetTable: which cgroup belongs to which wanted container.
+// TargetTable: which cgroup belongs to which wanted container, and which are of the host.
 //
 // Cgroups are learnt when the kernel reports them and kept while nothing is known against them, so
 // that a container which becomes wanted later is recorded at once. An unknown container of a pod
@@ -36,8 +36,9 @@ class TargetTable {
 
   explicit TargetTable(size_t max_cgroups) : max_cgroups_(max_cgroups) {}
 
-  // Replaces the wanted containers and returns the cgroups whose verdict is another one now.
-  std::vector<Verdict> Replace(std::vector<CpuTarget> targets);
+  // Replaces the wanted containers, and whether cgroups of the host are wanted; returns the cgroups
+  // whose verdict is another one now.
+  std::vector<Verdict> Replace(std::vector<CpuTarget> targets, bool host_wanted = false);
 
   // Learns a cgroup; returns whether it is wanted or held, and in `forgotten` the one that had to
   // go.
@@ -47,6 +48,8 @@ class TargetTable {
   // Replace got again with equal content stays the same object.
   std::shared_ptr<const CpuTarget> Find(uint64_t cgroup_id) const;
   bool IsHeld(uint64_t cgroup_id) const;
+  // Of a wanted cgroup of the host: its service, "" for one that is in none. Else null.
+  const std::string* FindHostService(uint64_t cgroup_id) const;
 
   // Returns the cgroups that are not held any longer, in vain.
   std::vector<Verdict> EndWindow();
@@ -55,12 +58,15 @@ class TargetTable {
   struct Cgroup {
     std::vector<std::string> container_ids;  // outermost first
     std::string pod_uid;
+    std::optional<std::string> host_service;  // set when it is of the host
     int windows_to_hold = 0;
     std::shared_ptr<const CpuTarget> target;
-
-    bool IsRecorded() const { return target != nullptr || windows_to_hold > 0; }
   };
 
+  bool IsRecorded(const Cgroup& cgroup) const {
+    return cgroup.target != nullptr || cgroup.windows_to_hold > 0 ||
+           (host_wanted_ && cgroup.host_service);
+  }
   std::shared_ptr<const CpuTarget> TargetOf(const std::vector<std::string>& container_ids) const;
 
   // Whether it is of a pod that has a target, so may be the container of one.
@@ -69,6 +75,7 @@ class TargetTable {
   const size_t max_cgroups_;
   std::map<std::string, std::shared_ptr<const CpuTarget>> targets_;  // by container id
   std::set<std::string> pods_;  // UIDs of all that have a target, started or not
+  bool host_wanted_ = false;
   std::unordered_map<uint64_t, Cgroup> cgroups_;
   std::deque<uint64_t> order_;  // of cgroups_, oldest first
 };

@@ -128,13 +128,13 @@ Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
     Log(LogLevel::kError, "backend cannot be used, its profiles wait", {{"error", backends}});
   }
   health_.SetCollections(work.collections);
-  sampling_wanted_ = !work.cpu_targets.empty();
+  sampling_wanted_ = !work.cpu_targets.empty() || work.host;
   if (pipeline_ != nullptr) {
     budget_->SetLimits(work.cpu);
     pipeline_->SetLines(work.inlines);
     const Status depth = pipeline_->SetStackDepth(work.stack_depth);
     if (!depth.ok()) Log(LogLevel::kError, "stack depth not changed", {{"error", depth}});
-    pipeline_->SetTargets(std::move(work.cpu_targets));
+    pipeline_->SetTargets(std::move(work.cpu_targets), std::move(work.host));
   }
   scraper_->SetJobs(work.scrape_jobs);
   Log(LogLevel::kInfo, "assignment in force",

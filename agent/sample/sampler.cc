@@ -222,6 +222,9 @@ int Sampler::OnRecord(void* context, void* data, size_t size) {
       const size_t length = strnlen(name, FF_CGROUP_NAME_BYTES);
       if (length > 0) path.append("/").append(name, length);
     }
+    const bool is_whole = record.names[FF_CGROUP_NAMES - 1][0] == 0;  // up to the root, ""
+    if (!is_whole) path.erase(0, 1);
+    if (path.empty()) path = "/";
     self->handler_->OnCgroup(record.cgroup_id, path);
   } else if (kind == FF_RECORD_ENDED && size >= sizeof(ff_ended_record)) {
     self->handler_->OnEnded(static_cast<const ff_ended_record*>(data)->process);

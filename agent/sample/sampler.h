@@ -45,7 +45,8 @@ class SampleHandler {
   virtual ~SampleHandler() = default;
 
   virtual void OnSample(const RawSample& sample) = 0;
-  // A cgroup seen for the first time; `path` is its name behind those of its ancestors ("/a/b").
+  // A cgroup seen for the first time; `path` is its name behind those of its ancestors ("/a/b"),
+  // without the first "/" where they are as many as FF_CGROUP_NAMES: there may be more.
   // Answer with SetVerdict, at once or later; until then its samples are skipped and counted.
   virtual void OnCgroup(uint64_t id, const std::string& path) = 0;
   // A process of the scope, sampled or not, has exited or runs another program now. Its last sample

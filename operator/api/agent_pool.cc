@@ -95,7 +95,9 @@ void ReadSpec(const ObjectReader& in, AgentPoolSpec& spec) {
   ReadPlacement(in, spec);
   ReadPods(in, spec);
   in.Enumeration<PoolScope>(
-      "scope", {{"OptIn", PoolScope::kOptIn}, {"AllPods", PoolScope::kAllPods}}, spec.scope);
+      "scope",
+      {{"OptIn", PoolScope::kOptIn}, {"AllPods", PoolScope::kAllPods}, {"Node", PoolScope::kNode}},
+      spec.scope);
   in.Object("optIn", [&](const ObjectReader& opt_in) { ReadOptIn(opt_in, spec.opt_in); });
   in.Object("sampling", [&](const ObjectReader& sampling) {
     sampling.Integer("frequency", spec.sampling_frequency_hz);

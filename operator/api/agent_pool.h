@@ -45,6 +45,7 @@ struct OptIn {
 enum class PoolScope {
   kOptIn,    // what targets and annotations ask for
   kAllPods,  // and CPU of every other pod
+  kNode,     // and CPU of the node's processes that are in no container
 };
 
 struct AgentPoolSpec {
@@ -68,6 +69,8 @@ struct AgentPoolSpec {
   StringMap pod_labels;
   StringMap pod_annotations;
 
+  bool ProfilesAllPods() const { return scope != PoolScope::kOptIn; }
+  bool ProfilesHost() const { return scope == PoolScope::kNode; }
   friend bool operator==(const AgentPoolSpec&, const AgentPoolSpec&) = default;
 };
 

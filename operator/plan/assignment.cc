@@ -36,6 +36,13 @@ std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan)
   return assignment;
 }
 
+std::optional<PodAssignment> AssignHost(const std::string& node, const BackendTable& backends) {
+  if (backends.WhyUnusable("")) return std::nullopt;
+  PodAssignment host;
+  host.containers.push_back({.backend = backends.default_name(), .labels = {{"node", node}}});
+  return host;
+}
+
 bool IsOlder(const api::AgentPool& pool, const api::AgentPool& than) {
   return std::tie(pool.meta.creation_ns, pool.meta.name) <
          std::tie(than.meta.creation_ns, than.meta.name);

@@ -19,6 +19,10 @@ namespace flamefleet::plan {
 // when they start: their ids come here a second later.
 std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan);
 
+// The node's processes that are in no container, into the default backend: what scope Node adds.
+// Nothing when that cannot be used (BackendTable::WhyUnusable).
+std::optional<PodAssignment> AssignHost(const std::string& node, const BackendTable& backends);
+
 // Of two pools whose agents run on one node the older one keeps it.
 bool IsOlder(const api::AgentPool& pool, const api::AgentPool& than);
 

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/clock.h"
+#include "base/reasons.h"
 #include "operator/plan/backend_secrets.h"
 #include "operator/plan/names.h"
 
@@ -60,6 +61,20 @@ const Backend* BackendTable::Find(const std::string& name) const {
 const Problem* BackendTable::ProblemOf(const std::string& name) const {
   const auto found = problems_.find(name);
   return found == problems_.end() ? nullptr : &found->second;
+}
+
+std::optional<Problem> BackendTable::WhyUnusable(const std::string& name) const {
+  const Backend* backend = Find(name);
+  if (backend == nullptr) {
+    return Problem{reasons::kNoBackend, name.empty()
+                                            ? "no ProfilingBackend says default: true"
+                                            : "there is no ProfilingBackend \"" + name + "\""};
+  }
+  const Problem* problem = ProblemOf(backend->name);
+  // What is not read yet is no news: it is for a moment after the start.
+  if (problem == nullptr || problem->reason == reasons::kSecretNotRead) return std::nullopt;
+  return Problem{problem->reason,
+                 "ProfilingBackend \"" + backend->name + "\": " + problem->message};
 }
 
 std::vector<Backend> BackendTable::All() const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class BackendTable {
   const Backend* Find(const std::string& name) const;
   // Why the backend's credentials are not known; nullptr: they are, or it needs none.
   const Problem* ProblemOf(const std::string& name) const;
+  // Why nothing can be collected for the backend of this name, or for the default one; a Secret
+  // that is not read yet is no reason. Nothing: it can.
+  std::optional<Problem> WhyUnusable(const std::string& name) const;
   // Empty: there is none.
   const std::string& default_name() const { return default_name_; }
   std::vector<Backend> All() const;

@@ -57,7 +57,8 @@ struct PodAssignment {
   friend bool operator==(const PodAssignment&, const PodAssignment&) = default;
 };
 
-// The work of one node, by pod UID.
+// The work of one node, by pod UID. The processes of the node that are in no container come as a
+// pod and container with neither name nor id.
 using NodeAssignment = std::map<std::string, PodAssignment>;
 
 enum class BackendProtocol { kPyroscope, kParca, kOtlp };

@@ -8,8 +8,8 @@
 //   4. pyroscope.io/* wins over profiles.grafana.com/*.
 //   5. CPU with a port is pulled, without one it is sampled by eBPF; an explicit mode decides
 //   either way.
-//   6. With scope AllPods, CPU that nobody asks for is sampled by eBPF, unless an annotation of
-//   either family says no to it.
+//   6. With scope AllPods or Node, CPU that nobody asks for is sampled by eBPF, unless an
+//   annotation of either family says no to it.
 // A type is collected in one way per pod: cpu is never pulled and sampled at once.
 //
 // Thread: any; pure. Errors: none; what cannot be done is a Refusal.

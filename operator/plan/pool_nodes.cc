@@ -91,7 +91,10 @@ class Tallier {
                  /*stalled=*/false);
       return;
     }
-    if (report->sampling) ++tally_.profiling;
+    if (report->sampling) {
+      ++tally_.profiling;
+      AddHost(node.name, *report);
+    }
     for (const NodeProblem& problem : report->problems) {
       if (report->sampling) AddLimit(node.name, problem);
       AddProblem({node.name, problem.reason, Bounded(problem.message)}, !report->sampling);
@@ -101,6 +104,16 @@ class Tallier {
           {node.name, std::string(reasons::kSamplingUnavailable), "the agent does not sample"},
           /*stalled=*/true);
     }
+  }
+
+  // Processes of the node belong to no pod that could say it.
+  void AddHost(const std::string& node, const NodeReport& report) {
+    const auto host = report.collections.find(CollectionId());
+    if (host == report.collections.end() || host->second.state != CollectionState::kFailing) return;
+    const NodeProblem problem{host->second.reason,
+                              "profiles of the node's processes: " + host->second.message};
+    AddLimit(node, problem);
+    AddProblem({node, problem.reason, Bounded(problem.message)}, /*stalled=*/false);
   }
 
   void AddLimit(const std::string& node, const NodeProblem& problem) {

@@ -112,7 +112,12 @@ std::vector<api::Condition> Conditions(const api::AgentPool& pool, const PoolVie
     progress.status = kTrue;
     add(judgement.stalled ? "Stalled" : "Reconciling", std::move(progress));
   }
-  if (!nodes.limited.empty()) add("Degraded", {kTrue, nodes.limited_reason, nodes.limited});
+  if (view.host_problem) {
+    add("Degraded", {kTrue, view.host_problem->reason,
+                     "processes of the nodes are not profiled: " + view.host_problem->message});
+  } else if (!nodes.limited.empty()) {
+    add("Degraded", {kTrue, nodes.limited_reason, nodes.limited});
+  }
   if (nodes.conflicts > 0) add("Conflict", {kTrue, condition_reasons::kConflict, nodes.conflict});
   return conditions;
 }

@@ -102,17 +102,8 @@ class Resolver {
 
   const Backend* FindBackend() {
     const std::string name = request_.target == nullptr ? "" : request_.target->spec.backend;
-    const Backend* backend = input_.backends.Find(name);
-    if (backend == nullptr) {
-      Fail({reasons::kNoBackend, name.empty() ? "no ProfilingBackend says default: true"
-                                              : "there is no ProfilingBackend \"" + name + "\""});
-    } else if (const Problem* problem = input_.backends.ProblemOf(backend->name)) {
-      // What is not read yet is no news: it is for a moment after the start.
-      if (problem->reason != reasons::kSecretNotRead) {
-        Fail({problem->reason, "ProfilingBackend \"" + backend->name + "\": " + problem->message});
-      }
-    }
-    return backend;
+    if (auto problem = input_.backends.WhyUnusable(name)) Fail(*std::move(problem));
+    return input_.backends.Find(name);
   }
 
   std::vector<Collection> ByEbpf() const {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ struct PoolView {
   };
   std::vector<Node> nodes;    // with a pod of the pool's DaemonSet, by name
   std::vector<PodView> pods;  // live pods on its own nodes that may be profiled without a target
+  // Why processes of the nodes are not profiled, which scope Node asks for.
+  std::optional<Problem> host_problem;
 };
 api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view,
                                 const StatusInput& input);

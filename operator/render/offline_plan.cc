@@ -95,9 +95,9 @@ class Planner {
                      const api::AgentPoolSpec& pool, const std::vector<std::string>& pools) const {
     const auto plan_when = [&](bool may_opt_in) {
       PlannedPod planned{.pod = &pod, .pools = pools};
-      planned.plan = plan::PlanPod(
-          {pod.pod, targets, may_opt_in ? pool.opt_in.families : api::AnnotationFamilies(),
-           backends_, may_opt_in && pool.scope == api::PoolScope::kAllPods});
+      planned.plan = plan::PlanPod({pod.pod, targets,
+                                    may_opt_in ? pool.opt_in.families : api::AnnotationFamilies(),
+                                    backends_, may_opt_in && pool.ProfilesAllPods()});
       planned.nothing = WhyNothing(planned);
       if (planned.nothing) planned.plan.collections.clear();
       for (plan::Collection& collection : planned.plan.collections)

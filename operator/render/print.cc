@@ -29,7 +29,7 @@ std::string Join(const std::vector<std::string>& names) {
 std::string AskersText(const plan::Askers& askers) {
   std::string text = askers.targets.empty() ? "" : "ProfilingTarget " + Join(askers.targets);
   if (askers.annotations) text += text.empty() ? "annotations" : " and annotations";
-  if (askers.pool) text += "scope AllPods";  // only where nobody else asks
+  if (askers.pool) text += "scope of the AgentPool";  // only where nobody else asks
   return text;
 }
 

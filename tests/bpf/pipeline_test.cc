@@ -124,6 +124,13 @@ CpuTarget Target(const std::string& container_id, const std::string& service) {
           .labels = {{"service_name", service}}};
 }
 
+bool WaitFor(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!done() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return done();
+}
+
 TEST(CpuPipeline, FindsTheSharesOfAProgram) {
   const Burner burner({"split"});
   Metrics metrics;
@@ -252,6 +259,52 @@ TEST(CpuPipeline, ProfilesOnlyTargets) {
   }
 }
 
+TEST(CpuPipeline, ProfilesTheHostByServiceOrNameWhereThatIsAskedFor) {
+  const TestCgroup service("ff-burner.service/inner");
+  const TestCgroup no_service("ff-burner.slice");
+  const TestCgroup pod(std::string(kPodA) + kContainerA);
+  const Burner in_service({"split"}, &service);
+  const Burner in_none({"split"}, &no_service);
+  const Burner in_pod({"kernel"}, &pod);
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate({.frequency_hz = 199, .window = std::chrono::milliseconds(1000)},
+                                   &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  pipeline->SetLines(false);  // there may be large programs around
+  const HostSeries host{.backend = "main", .labels = {{"node", "n1"}}};
+  pipeline->SetTargets({}, host);
+  const auto services = [&] {
+    std::set<std::string> names;
+    for (const FinishedProfile& profile : profiles.Take())
+      names.insert(profile.labels.at("service_name"));
+    return names;
+  };
+  // A process without a service is called after its name.
+  EXPECT_TRUE(WaitFor(
+      [&] { return services().contains("ff-burner.service") && services().contains("burner"); }));
+  pipeline->SetTargets({Target(kContainerA, "a")});  // the host no longer
+  const auto of_pod = [&] {
+    std::vector<FinishedProfile> some = profiles.Take();
+    std::erase_if(some, [](const FinishedProfile& profile) {
+      return profile.labels.at("service_name") != "a";
+    });
+    return some;
+  };
+  ASSERT_TRUE(WaitFor([&] { return of_pod().size() >= 3; }));
+  pipeline->Stop();
+  EXPECT_GT(ValueWith(of_pod(), "BurnInKernel"), 0);
+  const int64_t change_ns = of_pod().front().time_ns;  // this window may have both
+  for (const FinishedProfile& profile : profiles.Take()) {
+    if (profile.labels.at("service_name") == "a") continue;
+    EXPECT_LE(profile.time_ns, change_ns);
+    EXPECT_EQ(profile.collection, CollectionKey());
+    EXPECT_EQ(profile.backend, "main");
+    EXPECT_EQ(profile.labels.at("node"), "n1");
+    EXPECT_EQ(ValueWith({profile}, "BurnInKernel"), 0) << "of a pod";
+  }
+}
+
 // Of the pod that kPodA is the cgroup of.
 CpuTarget TargetOfPodA(const std::string& container_id) {
   CpuTarget target = Target(container_id, "a");
@@ -265,13 +318,6 @@ double DroppedUnknown(const Metrics& metrics) {
   const size_t at = text.find(name);
   EXPECT_NE(at, std::string::npos);
   return at == std::string::npos ? -1 : std::strtod(text.c_str() + at + name.size(), nullptr);
-}
-
-bool WaitFor(const std::function<bool()>& done) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!done() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  return done();
 }
 
 TEST(CpuPipeline, SamplesOfAContainerThatIsNotKnownYetWaitForIt) {

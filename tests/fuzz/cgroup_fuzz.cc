@@ -11,5 +11,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     FF_CHECK(id.size() == flamefleet::agent::kContainerIdLength);
     FF_CHECK(path.find(id) != std::string_view::npos);
   }
+  const std::string service = flamefleet::agent::ServiceOfCgroup(path);
+  FF_CHECK(service.empty() ||
+           (service.ends_with(".service") && service.find('/') == std::string::npos &&
+            path.find(service) != std::string_view::npos));
+  // What is in a container or pod is never taken for the host.
+  if (flamefleet::agent::IsHostCgroup(path)) {
+    FF_CHECK(flamefleet::agent::ContainerIdsOfCgroup(path).empty());
+    FF_CHECK(flamefleet::agent::PodUidOfCgroup(path).empty());
+  }
   return 0;
 }

@@ -448,6 +448,26 @@ TEST_F(OperatorTest, APoolProfilesAllPodsOfTheNamespacesThatItSelects) {
   EXPECT_TRUE(Eventually([&] { return agent.Assigned().empty(); }));
 }
 
+TEST_F(OperatorTest, ThePoolOfANodeSaysWhetherItsOwnProcessesAreProfiled) {
+  Apply(Pool({{"scope", "Node"}}));
+  RunAgentPod();
+  const FakeAgent agent(AccessOfAgent(), "n1", "default");
+  EXPECT_TRUE(Eventually([] {
+    return Condition(Get("ap", "default", ""), "Degraded").value("reason", "") == "NoBackend";
+  }));
+  EXPECT_FALSE(agent.Has(""));
+  Apply(StoreBackend());
+  ASSERT_TRUE(Eventually([&] { return agent.Has(""); }));
+  const auto host = agent.Pod("");
+  ASSERT_EQ(host.containers_size(), 1);
+  EXPECT_EQ(host.containers(0).backend(), "main");
+  EXPECT_EQ(host.containers(0).labels().at("node"), "n1");
+  Apply(Pool({{"scope", "AllPods"}}));
+  EXPECT_TRUE(Eventually([&] { return !agent.Has(""); }));
+  EXPECT_TRUE(Eventually(
+      [] { return Condition(Get("ap", "default", ""), "Degraded").value("status", "").empty(); }));
+}
+
 TEST_F(OperatorTest, ADaemonSetThatIsRefusedIsSaidInTheConditions) {
   const json toleration = {
       {"key", "a"}, {"operator", "Exists"}, {"effect", "NoSchedule"}, {"tolerationSeconds", 5}};

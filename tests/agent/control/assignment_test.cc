@@ -132,6 +132,20 @@ TEST_F(AssignmentTest, WhatCannotStartYetIsWantedAllTheSame) {
   EXPECT_EQ(BuildWork().collections.size(), 2U);
 }
 
+TEST_F(AssignmentTest, APodWithoutANameIsTheNodeItself) {
+  ASSERT_TRUE(Apply(R"(snapshot { version: 1 pods { containers {
+      backend: "main" labels { key: "node" value: "n1" } } } })")
+                  .ok());
+  const Work work = BuildWork();
+  EXPECT_THAT(work.cpu_targets, IsEmpty());
+  EXPECT_EQ(work.host, (HostSeries{.backend = "main", .labels = {{"node", "n1"}}}));
+  ASSERT_EQ(work.collections.size(), 1U);
+  EXPECT_EQ(work.collections[0].key, CollectionKey());
+  EXPECT_TRUE(work.collections[0].can_run);
+  ASSERT_TRUE(Apply(R"(delta { version: 2 removed_pod_uids: "" })").ok());
+  EXPECT_FALSE(BuildWork().host);
+}
+
 TEST_F(AssignmentTest, AProfileTypeOfANewerOperatorIsLeftOut) {
   ASSERT_TRUE(Apply(R"(snapshot { version: 1 pods { uid: "a" ip: "1.2.3.4"
       pulls { type: PROFILE_TYPE_UNSPECIFIED port: 1 } } })")

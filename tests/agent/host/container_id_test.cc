@@ -108,5 +108,36 @@ TEST(ContainerId, IsNotMadeOfHostileNames) {
   EXPECT_THAT(ContainerIdsOfCgroup("/.scope/-.scope/:/-"), IsEmpty());
 }
 
+TEST(HostCgroup, IsNothingOfKubernetesAndNoContainer) {
+  const std::string id(64, 'a');
+  for (const std::string path :
+       {"/", "/init.scope", "/system.slice/kubelet.service", "/system.slice/containerd.service",
+        "/user.slice/user-1000.slice/session-2.scope", "/machine.slice/vm.scope"}) {
+    EXPECT_TRUE(IsHostCgroup(path)) << path;
+  }
+  for (const std::string& path :
+       {std::string(), std::string("system.slice/kubelet.service"),  // its outer part is missing
+        "/docker/" + id, "/system.slice/docker-" + id + ".scope",
+        "/docker/" + id + "/system.slice/kubelet.service", std::string("/kubepods/besteffort"),
+        std::string("/kubepods.slice/kubepods-besteffort.slice/x.service"),
+        std::string("/kubepods/pod6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f/crio-conmon"),
+        "/kubepods/pod6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f/" + id + "/kubelet.service"}) {
+    EXPECT_FALSE(IsHostCgroup(path)) << path;
+  }
+}
+
+TEST(ServiceOfCgroup, IsTheOutermostSystemdService) {
+  EXPECT_EQ(ServiceOfCgroup("/system.slice/kubelet.service"), "kubelet.service");
+  EXPECT_EQ(ServiceOfCgroup("/system.slice/system-getty.slice/getty@tty1.service"),
+            "getty@tty1.service");
+  EXPECT_EQ(
+      ServiceOfCgroup("/user.slice/user-1000.slice/user@1000.service/app.slice/kubelet.service"),
+      "user@1000.service");
+  EXPECT_EQ(ServiceOfCgroup("/system.slice/systemd-udevd.service/udev"), "systemd-udevd.service");
+  EXPECT_EQ(ServiceOfCgroup("/user.slice/user-0.slice/session-1.scope"), "");
+  EXPECT_EQ(ServiceOfCgroup("/"), "");
+  EXPECT_EQ(ServiceOfCgroup(""), "");
+}
+
 }  // namespace
 }  // namespace flamefleet::agent

@@ -148,5 +148,21 @@ TEST(TargetTable, ForgetsTheOldestCgroupWhenFull) {
   EXPECT_EQ(table.Replace({Target(kA, "a")}).size(), 2u);
 }
 
+TEST(TargetTable, WantsTheHostOnlyWhereItIsAskedFor) {
+  TargetTable table(10);
+  EXPECT_FALSE(Add(table, 1, "/system.slice/kubelet.service"));
+  EXPECT_FALSE(Add(table, 2, "/"));
+  EXPECT_FALSE(Add(table, 3, kPod + kA));
+  EXPECT_EQ(table.FindHostService(1), nullptr);
+  EXPECT_EQ(table.Replace({Target(kB, "b")}, /*host_wanted=*/true).size(), 2U);
+  EXPECT_EQ(*table.FindHostService(1), "kubelet.service");
+  EXPECT_EQ(*table.FindHostService(2), "");
+  EXPECT_EQ(table.FindHostService(3), nullptr);
+  EXPECT_TRUE(Add(table, 4, "/user.slice/user-0.slice/session-1.scope"));
+  EXPECT_FALSE(Add(table, 5, kPod + kA + "/kubelet.service"));
+  EXPECT_EQ(table.Replace({Target(kB, "b")}, /*host_wanted=*/false).size(), 3U);
+  EXPECT_EQ(table.FindHostService(1), nullptr);
+}
+
 }  // namespace
 }  // namespace flamefleet::agent

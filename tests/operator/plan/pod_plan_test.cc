@@ -387,5 +387,23 @@ TEST(ScopeAllPods, IsStoppedByAPausedTarget) {
   EXPECT_THAT(PlanOfPooled(RunningPod(), {&target}).collections, testing::IsEmpty());
 }
 
+TEST(AssignHost, IsTheNodeIntoTheDefaultBackend) {
+  const auto host = AssignHost("n1", DefaultBackends());
+  ASSERT_TRUE(host.has_value());
+  EXPECT_EQ(host->uid, "");
+  EXPECT_THAT(host->containers, testing::ElementsAre(ContainerAssignment{
+                                    .backend = "default", .labels = {{"node", "n1"}}}));
+}
+
+TEST(AssignHost, IsNothingWithoutABackendThatCanBeUsed) {
+  EXPECT_FALSE(AssignHost("n1", BackendTable({}, "flamefleet-system")).has_value());
+  api::ProfilingBackend backend = DefaultBackend();
+  backend.spec.auth.bearer_token = api::SecretKey{"login", "token"};
+  // Not read yet: it is held, which is no reason to do nothing. Not there: it is.
+  EXPECT_TRUE(AssignHost("n1", BackendTable({&backend}, "flamefleet-system")).has_value());
+  EXPECT_FALSE(AssignHost("n1", BackendTable({&backend}, "flamefleet-system", {{"login", nullptr}}))
+                   .has_value());
+}
+
 }  // namespace
 }  // namespace flamefleet::plan

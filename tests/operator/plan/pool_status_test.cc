@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 #include "base/reasons.h"
 #include "operator/plan/status.h"
@@ -33,6 +34,7 @@ class PoolStatusTest : public testing::Test {
                   .nodes = {{"n1", &reports_[0], true}, {"n2", &reports_[1], true, owner_of_n2_}}};
     for (const api::AgentPod& pod : agent_pods_)
       view.agent_pods.push_back(&pod);
+    view.host_problem = host_problem_;
     for (size_t i = 0; i < pods_.size(); ++i) {
       view.pods.push_back({&pods_[i], &plans_[i], {true, &reports_[0]}});
     }
@@ -66,6 +68,7 @@ class PoolStatusTest : public testing::Test {
   api::ObjectEvent event_;
   std::deque<api::AgentPod> agent_pods_;
   std::string owner_of_n2_;
+  std::optional<Problem> host_problem_;
   NodeReport reports_[2];
   std::deque<api::Pod> pods_;
   std::deque<PodPlan> plans_;
@@ -252,6 +255,22 @@ TEST_F(PoolStatusTest, ListsAtMostTwentyNodesAndCountsAll) {
   }
   EXPECT_EQ(Status().problem_nodes.size(), kMaxProblemNodes);
   EXPECT_EQ(Status().nodes.degraded, 30);
+}
+
+TEST_F(PoolStatusTest, SaysWhyProcessesOfTheNodesAreNotProfiled) {
+  host_problem_ = Problem{reasons::kNoBackend, "no ProfilingBackend says default: true"};
+  EXPECT_EQ(Find("Degraded").reason, "NoBackend");
+  EXPECT_EQ(Find("Degraded").message,
+            "processes of the nodes are not profiled: no ProfilingBackend says default: true");
+  host_problem_.reset();
+  EXPECT_EQ(Find("Degraded").status, "");
+  reports_[0].collections[CollectionId()] = {
+      .state = CollectionState::kFailing, .reason = "BackendUnreachable", .message = "refused"};
+  EXPECT_EQ(Find("Degraded").reason, "BackendUnreachable");
+  EXPECT_EQ(Find("Degraded").message, "on n1: profiles of the node's processes: refused");
+  ASSERT_EQ(Status().problem_nodes.size(), 1U);
+  EXPECT_EQ(Status().problem_nodes[0].reason, "BackendUnreachable");
+  EXPECT_EQ(Ready().status, "True");
 }
 
 }  // namespace
