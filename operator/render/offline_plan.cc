@@ -62,7 +62,7 @@ class Planner {
 
   OfflinePlan Run() {
     for (const api::AgentPool& pool : fleet_.pools)
-      plan_.objects.push_back(plan::AgentDaemonSet(pool, settings_));
+      PlanPool(pool);
     for (const api::ProfilingBackend& backend : fleet_.backends) {
       if (!backend.spec.managed_store) continue;
       plan_.objects.push_back(plan::StoreWorkload(backend, settings_));
@@ -74,6 +74,14 @@ class Planner {
   }
 
  private:
+  void PlanPool(const api::AgentPool& pool) {
+    plan_.objects.push_back(plan::AgentDaemonSet(pool, settings_));
+    if (!pool.spec.ProfilesHost()) return;
+    plan_.hosts.push_back({.pool = pool.meta.name,
+                           .backend = backends_.default_name(),
+                           .nothing = backends_.WhyUnusable("")});
+  }
+
   void PlanPod(const OfflinePod& pod) {
     std::vector<const api::ProfilingTarget*> targets;
     for (const api::ProfilingTarget& target : fleet_.targets) {

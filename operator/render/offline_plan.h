@@ -25,11 +25,21 @@ struct PlannedPod {
   std::string assumption;                // on which the plan depends; empty: none
 };
 
+// Processes of the nodes of a pool with scope Node.
+struct PlannedHost {
+  std::string pool;
+  std::string backend;
+  std::optional<plan::Problem> nothing;  // why they are not profiled
+
+  friend bool operator==(const PlannedHost&, const PlannedHost&) = default;
+};
+
 struct OfflinePlan {
   std::vector<nlohmann::json> objects;  // that the operator would make
   std::vector<PlannedPod> pods;         // a pod is here once per set of pools that agree on it
-  size_t considered = 0;                // pods, each once
-  size_t profiled = 0;                  // those of them of which something is collected
+  std::vector<PlannedHost> hosts;
+  size_t considered = 0;  // pods, each once
+  size_t profiled = 0;    // those of them of which something is collected
 };
 
 // `fleet` outlives the result.

@@ -195,11 +195,25 @@ std::string PlanText(const OfflinePlan& plan) {
           Plural(plan.considered, "pod") + ":\n";
   for (const PlannedPod& pod : plan.pods)
     text += PodText(pod);
+  for (const PlannedHost& host : plan.hosts) {
+    text += "Processes of the nodes of AgentPool " + host.pool + ": " +
+            (host.nothing ? "not profiled: " + ProblemText(*host.nothing)
+                          : "cpu: by eBPF, to " + host.backend) +
+            "\n";
+  }
   return text;
 }
 
 json PlanJson(const OfflinePlan& plan, const std::vector<Finding>& findings) {
-  json out = {{"objects", plan.objects}, {"pods", json::array()}, {"invalid", json::array()}};
+  json out = {{"objects", plan.objects},
+              {"pods", json::array()},
+              {"hosts", json::array()},
+              {"invalid", json::array()}};
+  for (const PlannedHost& host : plan.hosts) {
+    json entry = host.nothing ? ProblemJson(*host.nothing) : json{{"backend", host.backend}};
+    entry["agentPool"] = host.pool;
+    out["hosts"].push_back(std::move(entry));
+  }
   for (const PlannedPod& pod : plan.pods)
     out["pods"].push_back(PodJson(pod));
   for (const Finding& finding : findings) {

@@ -118,7 +118,7 @@ FakeAgent::Report FakeAgent::BuildReport() const {
     health.set_pod_uid(pod.uid());
     health.set_container(container);
     health.set_type(type);
-    if (pod.name() == failing_pod_) {
+    if (!failing_pod_.empty() && pod.name() == failing_pod_) {
       health.set_state(fleet::v1alpha1::COLLECTION_STATE_FAILING);
       health.set_reason(failing_reason_);
       health.set_message("told by the test");

@@ -451,7 +451,8 @@ TEST_F(OperatorTest, APoolProfilesAllPodsOfTheNamespacesThatItSelects) {
 TEST_F(OperatorTest, ThePoolOfANodeSaysWhetherItsOwnProcessesAreProfiled) {
   Apply(Pool({{"scope", "Node"}}));
   RunAgentPod();
-  const FakeAgent agent(AccessOfAgent(), "n1", "default");
+  FakeAgent agent(AccessOfAgent(), "n1", "default");
+  agent.ReportAllDelivering();  // else statuses wait for it
   EXPECT_TRUE(Eventually([] {
     return Condition(Get("ap", "default", ""), "Degraded").value("reason", "") == "NoBackend";
   }));

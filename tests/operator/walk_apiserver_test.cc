@@ -221,12 +221,11 @@ class WalkTest : public testing::Test {
   struct Effect {
     json printed;
     plan::AgentConfig config;
-    std::optional<plan::PodAssignment> host;
     bool reason = false;   // something says what is not done
     bool no_pods = false;  // the target selects none, which is the reason in its status
 
     friend bool operator==(const Effect& a, const Effect& b) {
-      return a.printed == b.printed && a.config == b.config && a.host == b.host;
+      return a.printed == b.printed && a.config == b.config;
     }
   };
   Effect EffectOf(const std::vector<json>& specs) {
@@ -251,7 +250,6 @@ class WalkTest : public testing::Test {
     effect.printed = render::PlanJson(render::PlanOffline(fleet, {kNamespace, "i", ""}), findings);
     const plan::BackendTable backends({&fleet.backends[0]}, kNamespace);
     effect.config = plan::ConfigOf(fleet.pools[0], backends);
-    if (fleet.pools[0].spec.ProfilesHost()) effect.host = plan::AssignHost("n1", backends);
     effect.reason = backends.ProblemOf("main") != nullptr;
     effect.no_pods = std::ranges::none_of(fleet.pods, [&](const render::OfflinePod& pod) {
       return plan::Matches(fleet.targets.at(0), pod.pod);

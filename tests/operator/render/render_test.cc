@@ -101,6 +101,21 @@ TEST_F(RenderTest, EveryPodThatIsNotProfiledHasItsReason) {
     EXPECT_THAT(out_, HasSubstr(reason));
 }
 
+TEST_F(RenderTest, SaysWhatBecomesOfProcessesOfTheNodes) {
+  const std::string pool =
+      "apiVersion: flamefleet.dev/v1alpha1\nkind: AgentPool\nmetadata: {name: whole}\n"
+      "spec: {scope: Node}\n---\n";
+  Write("pool.yaml", pool);
+  ASSERT_TRUE(Run());
+  EXPECT_THAT(out_, HasSubstr("Processes of the nodes of AgentPool whole: not profiled: NoBackend: "
+                              "no ProfilingBackend says default: true\n"));
+  Write("pool.yaml", pool + kCluster);
+  ASSERT_TRUE(Run());
+  EXPECT_THAT(out_, HasSubstr("Processes of the nodes of AgentPool whole: cpu: by eBPF, to "
+                              "default\n"));
+  EXPECT_EQ(RunJson()["hosts"], json({{{"agentPool", "whole"}, {"backend", "default"}}}));
+}
+
 TEST_F(RenderTest, WithoutPoolOrBackendNothingIsProfiledAndTheReasonSaysSo) {
   Write("apps.yaml", Deployment("pay", R"({pyroscope.io/scrape: "true"})"));
   EXPECT_TRUE(Run());
