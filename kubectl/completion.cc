@@ -18,6 +18,8 @@
 namespace flamefleet::kubectl {
 namespace {
 
+// What follows is not ours to format.
+// clang-format off
 constexpr const char* kBash = R"sh(_kubectl_flamefleet() {
   local line
   COMPREPLY=()
@@ -30,21 +32,18 @@ complete -F _kubectl_flamefleet kubectl-flamefleet
 constexpr const char* kZsh = R"sh(#compdef kubectl-flamefleet
 _kubectl_flamefleet() {
   local -a found
-  found=(${(f)" $(kubectl - flamefleet __complete "${(@)words[2,CURRENT]}" 2 > / dev / null) "})
-    compadd-- $ {
-found:
-# : *
-}
+  found=(${(f)"$(kubectl-flamefleet __complete "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  compadd -- ${found:#:*}
 }
 compdef _kubectl_flamefleet kubectl-flamefleet
 )sh";
-constexpr const char* kFish =
-    R"sh(function __kubectl_flamefleet
+constexpr const char* kFish = R"sh(function __kubectl_flamefleet
   set -l words (commandline -opc)
   kubectl-flamefleet __complete $words[2..-1] (commandline -ct | string collect --allow-empty) 2>/dev/null | string match -v ':*'
 end
 complete -c kubectl-flamefleet -f -a '(__kubectl_flamefleet)'
 )sh";
+// clang-format on
 
 const std::vector<std::string>& Shells() {
   static const std::vector<std::string> shells = {"bash", "fish", "zsh"};
