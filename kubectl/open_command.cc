@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/argv.h"
 #include "base/fd.h"
 #include "base/flags.h"
 #include "base/http/url.h"
@@ -34,14 +35,6 @@ struct OpenOptions {
   int64_t port = 0;
   bool browser = true;
 };
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts)
-    pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::vector<std::string> ForwardCommand(const OpenOptions& options, const std::string& system_ns,
                                         const std::string& backend) {
@@ -68,7 +61,7 @@ Result<Child> Start(std::vector<std::string> command) {
   if (pipe2(fds.data(), O_CLOEXEC) != 0) return ErrnoError(errno, "pipe");
   UniqueFd output(fds[0]);
   const UniqueFd input(fds[1]);
-  const std::vector<char*> arguments = Pointers(command);
+  const std::vector<char*> arguments = ArgvOf(command);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return ErrnoError(errno, "start " + command.front());
@@ -101,7 +94,7 @@ void OpenBrowser(const std::string& url) {
   if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
   std::vector<std::string> command = {"xdg-open", url};
   pid_t pid = -1;
-  if (posix_spawnp(&pid, "xdg-open", nullptr, nullptr, Pointers(command).data(), environ) != 0)
+  if (posix_spawnp(&pid, "xdg-open", nullptr, nullptr, ArgvOf(command).data(), environ) != 0)
     PrintNote("there is no xdg-open: open the address yourself");
 }
 

@@ -18,10 +18,11 @@ std::string CommOf(const ff_sample& sample) {
   return std::string(sample.comm, strnlen(sample.comm, FF_COMM_BYTES));
 }
 
-// What a process of the host is called: after `service`, which it is in, unless that is "".
-std::string HostServiceOf(const ff_sample& sample, const std::string& service) {
+// What a process of the host is called: `name`, what it runs or the service that it is in, unless
+// that is "".
+std::string HostServiceOf(const ff_sample& sample, const std::string& name) {
   if ((sample.flags & FF_SAMPLE_KERNEL_THREAD) != 0) return kKernelService;
-  return ToUtf8(service.empty() ? CommOf(sample) : service);
+  return ToUtf8(name.empty() ? CommOf(sample) : name);
 }
 
 bool AllMapped(const ProcessImage& image, std::span<const uint64_t> frames) {
@@ -84,12 +85,6 @@ std::shared_ptr<const CpuTarget> Collector::HostTarget(const std::string& name) 
   target->labels["service_name"] = name;
   host_services_[name] = {target, windows_};
   return target;
-}
-
-std::string Collector::ServiceOf(const RawSample& sample, const Process* process) {
-  if ((sample.header.flags & FF_SAMPLE_KERNEL_THREAD) != 0) return kKernelService;
-  const bool is_read = process != nullptr && process->image;
-  return ToUtf8(is_read ? process->image->executable : CommOf(sample.header));
 }
 
 uint32_t Collector::SeriesNumber(const std::shared_ptr<const CpuTarget>& target) {
@@ -192,7 +187,10 @@ void Collector::OnSample(const RawSample& sample) {
   if (is_held) {
     Hold(sample, process);
   } else {
-    if (!target) target = HostTarget(ServiceOf(sample, process.get()));
+    if (!target) {
+      const std::string program = image == nullptr ? "" : image->executable;
+      target = HostTarget(HostServiceOf(sample.header, program));
+    }
     is_new = Keep(target, process, sample.header.stop, sample.kernel_frames, sample.user_frames);
   }
   if (image != nullptr) {

@@ -95,7 +95,6 @@ class Collector final : public SampleHandler {
     uint64_t window = 0;  // of its last sample
   };
 
-  static std::string ServiceOf(const RawSample& sample, const Process* process);
   std::shared_ptr<const CpuTarget> HostTarget(const std::string& name);
   uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
   uint32_t ImageNumber(const std::shared_ptr<Process>& process);

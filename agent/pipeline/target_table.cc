@@ -39,14 +39,14 @@ std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> ta
   const bool host_was_wanted = std::exchange(host_wanted_, host_wanted);
   std::vector<Verdict> changed;
   for (auto& [cgroup_id, cgroup] : cgroups_) {
-    const bool was_recorded = cgroup.target != nullptr || cgroup.windows_to_hold > 0 ||
-                              (host_was_wanted && cgroup.host_service);
+    const bool was_recorded = IsRecorded(cgroup, host_was_wanted);
     cgroup.target = TargetOf(cgroup.container_ids);
     if (!MayHaveStarted(cgroup))
       cgroup.windows_to_hold = 0;
     else if (!old_pods.contains(cgroup.pod_uid))
       cgroup.windows_to_hold = kHeldWindows;  // it was met before anybody told of its pod
-    if (IsRecorded(cgroup) != was_recorded) changed.push_back({cgroup_id, IsRecorded(cgroup)});
+    const bool is_recorded = IsRecorded(cgroup, host_wanted_);
+    if (is_recorded != was_recorded) changed.push_back({cgroup_id, is_recorded});
   }
   return changed;
 }
@@ -69,7 +69,7 @@ bool TargetTable::Add(uint64_t cgroup_id, std::string_view path,
   cgroup.windows_to_hold = MayHaveStarted(cgroup) ? kHeldWindows : 0;
   cgroup.host_service.reset();
   if (IsHostCgroup(path)) cgroup.host_service = ServiceOfCgroup(path);
-  return IsRecorded(cgroup);
+  return IsRecorded(cgroup, host_wanted_);
 }
 
 bool TargetTable::MayHaveStarted(const Cgroup& cgroup) const {
@@ -98,7 +98,7 @@ std::vector<TargetTable::Verdict> TargetTable::EndWindow() {
   for (auto& [cgroup_id, cgroup] : cgroups_) {
     if (cgroup.windows_to_hold == 0) continue;
     --cgroup.windows_to_hold;
-    if (!IsRecorded(cgroup)) changed.push_back({cgroup_id, false});
+    if (!IsRecorded(cgroup, host_wanted_)) changed.push_back({cgroup_id, false});
   }
   return changed;
 }

@@ -63,9 +63,9 @@ class TargetTable {
     std::shared_ptr<const CpuTarget> target;
   };
 
-  bool IsRecorded(const Cgroup& cgroup) const {
+  static bool IsRecorded(const Cgroup& cgroup, bool host_wanted) {
     return cgroup.target != nullptr || cgroup.windows_to_hold > 0 ||
-           (host_wanted_ && cgroup.host_service);
+           (host_wanted && cgroup.host_service);
   }
   std::shared_ptr<const CpuTarget> TargetOf(const std::vector<std::string>& container_ids) const;
 

@@ -10,13 +10,15 @@
 #include "base/pprof/id_map.h"
 #include "base/pprof/profile.h"
 #include "base/utf8.h"
-#include "base/wire.h"
+#include "base/wire_fields.h"
 
 namespace flamefleet::pprof {
 namespace {
 
+constexpr const char* kFormat = "pprof";
+
 Status Bad(const std::string& what) {
-  return InvalidArgumentError("pprof: " + what);
+  return InvalidArgumentError(std::string(kFormat) + ": " + what);
 }
 
 Status TooMany(const std::string& what, size_t limit) {
@@ -69,28 +71,13 @@ class Decoder {
     return OkStatus();
   }
 
-  // A repeated number, packed or not: `add` is called for each.
   template <typename Add>
   Status Repeated(const WireField& field, const Add& add) {
-    if (field.type == WireType::kVarint) return add(field.varint);
-    if (field.type != WireType::kBytes) return Bad("a list of numbers with another wire type");
-    WireReader reader(field.bytes);
-    uint64_t value = 0;
-    while (reader.NextPacked(&value)) {
-      FF_RETURN_IF_ERROR(add(value));
-    }
-    return reader.damaged() ? Bad("damaged list of numbers") : OkStatus();
+    return ForEachNumber(kFormat, field, add);
   }
-
-  // Calls `handle` for each field of `message`.
   template <typename Handle>
   Status ForEachField(std::string_view message, const char* what, const Handle& handle) {
-    WireReader reader(message);
-    WireField field;
-    while (reader.Next(&field)) {
-      FF_RETURN_IF_ERROR(handle(field));
-    }
-    return reader.damaged() ? Bad(std::string("damaged ") + what) : OkStatus();
+    return flamefleet::ForEachField(kFormat, message, what, handle);
   }
 
   Status ReadTables();

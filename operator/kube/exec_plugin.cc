@@ -15,6 +15,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "base/argv.h"
 #include "base/fd.h"
 #include "operator/api/json_reader.h"
 
@@ -70,14 +71,6 @@ class Child {
   UniqueFd output_;
 };
 
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts)
-    pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // Ours, with the plugin's instead of those of the same name.
 std::vector<std::string> Environment(const ExecPlugin& plugin) {
   auto own = plugin.environment;
@@ -119,7 +112,7 @@ Result<Child> Child::Start(const ExecPlugin& plugin) {
   std::vector<std::string> environment = Environment(plugin);
   pid_t pid = -1;
   const int error = posix_spawnp(&pid, plugin.command.c_str(), &actions, &attributes,
-                                 Pointers(arguments).data(), Pointers(environment).data());
+                                 ArgvOf(arguments).data(), ArgvOf(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {

@@ -7,12 +7,14 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "base/wire.h"
+#include "base/wire_fields.h"
 
 namespace flamefleet::store::otlp {
 
+inline constexpr const char* kFormat = "OTLP";
+
 inline Status Bad(const std::string& what) {
-  return InvalidArgumentError("OTLP: " + what);
+  return InvalidArgumentError(std::string(kFormat) + ": " + what);
 }
 
 inline Status TooMany(const std::string& what, size_t limit) {
@@ -22,12 +24,7 @@ inline Status TooMany(const std::string& what, size_t limit) {
 // Calls `handle` for each field of `message`; one that it does not know it passes over.
 template <typename Handle>
 Status ForEachField(std::string_view message, const char* what, const Handle& handle) {
-  WireReader reader(message);
-  WireField field;
-  while (reader.Next(&field)) {
-    FF_RETURN_IF_ERROR(handle(field));
-  }
-  return reader.damaged() ? Bad(std::string("damaged ") + what) : OkStatus();
+  return flamefleet::ForEachField(kFormat, message, what, handle);
 }
 
 // Calls `handle` with each message that is field `number` of `message`.
@@ -75,14 +72,7 @@ inline Status Index(const WireField& field, size_t size, const char* table, uint
 // A repeated number, packed or not: `add` is called for each.
 template <typename Add>
 Status ForEachNumber(const WireField& field, const Add& add) {
-  if (field.type == WireType::kVarint) return add(field.varint);
-  if (field.type != WireType::kBytes) return Bad("a list of numbers with another wire type");
-  WireReader reader(field.bytes);
-  uint64_t value = 0;
-  while (reader.NextPacked(&value)) {
-    FF_RETURN_IF_ERROR(add(value));
-  }
-  return reader.damaged() ? Bad("damaged list of numbers") : OkStatus();
+  return flamefleet::ForEachNumber(kFormat, field, add);
 }
 
 }  // namespace flamefleet::store::otlp

@@ -11,12 +11,12 @@
 #include <functional>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "base/metrics.h"
 #include "base/pprof/profile.h"
 #include "tests/bpf/child.h"
 #include "tests/bpf/perf_events.h"
+#include "tests/support/wait.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -125,10 +125,7 @@ CpuTarget Target(const std::string& container_id, const std::string& service) {
 }
 
 bool WaitFor(const std::function<bool()>& done) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!done() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  return done();
+  return WaitUntil(done, std::chrono::minutes(1));
 }
 
 TEST(CpuPipeline, FindsTheSharesOfAProgram) {

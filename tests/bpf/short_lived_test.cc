@@ -24,6 +24,7 @@
 #include "base/metrics.h"
 #include "base/pprof/profile.h"
 #include "tests/bpf/child.h"
+#include "tests/support/wait.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -235,13 +236,8 @@ size_t ResidentBytes() {
   return std::strtoull(status->c_str() + at + kKey.size(), nullptr, 10) << 10;
 }
 
-bool WaitUntil(const std::function<bool()>& done) {
-  const auto deadline = steady_clock::now() + std::chrono::minutes(3);
-  while (!done()) {
-    if (steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(50));
-  }
-  return true;
+bool WaitFor(const std::function<bool()>& done) {
+  return WaitUntil(done, std::chrono::minutes(3));
 }
 
 // FF_PROCESSES asks for more than the test needs.
@@ -268,16 +264,16 @@ TEST(ShortLived, ThousandsOfProcessesLeaveNothingBehind) {
     shell.Wait();
   };
   run(count / 4);
-  ASSERT_TRUE(WaitUntil([&] { return (*pipeline)->SamplesSeen() > 0; }));
+  ASSERT_TRUE(WaitFor([&] { return (*pipeline)->SamplesSeen() > 0; }));
   ::malloc_trim(0);
   const size_t memory = ResidentBytes();
   const size_t files = OpenFiles();
   const auto begin = steady_clock::now();
   run(count);
   const std::chrono::duration<double> took = steady_clock::now() - begin;
-  EXPECT_TRUE(WaitUntil([] { return KeysOfMap("unwind_processes") == 0; }))
+  EXPECT_TRUE(WaitFor([] { return KeysOfMap("unwind_processes") == 0; }))
       << KeysOfMap("unwind_processes") << " processes are still prepared for unwinding";
-  const bool is_given_back = WaitUntil([memory] {
+  const bool is_given_back = WaitFor([memory] {
     ::malloc_trim(0);
     return ResidentBytes() <= memory + kMoreMemory;
   });
@@ -286,7 +282,7 @@ TEST(ShortLived, ThousandsOfProcessesLeaveNothingBehind) {
               count, static_cast<double>(count) / took.count(), (*pipeline)->SamplesSeen(),
               memory >> 10, memory_after >> 10);
   EXPECT_TRUE(is_given_back);
-  EXPECT_TRUE(WaitUntil([files] { return OpenFiles() <= files + kMoreFiles; })) << OpenFiles();
+  EXPECT_TRUE(WaitFor([files] { return OpenFiles() <= files + kMoreFiles; })) << OpenFiles();
   (*pipeline)->Stop();
 }
 

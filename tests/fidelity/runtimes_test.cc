@@ -11,7 +11,6 @@
 #include <mutex>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "agent/pipeline/cpu_pipeline.h"
@@ -23,6 +22,7 @@
 #include "tests/support/command.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/wait.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -139,14 +139,11 @@ void ExpectKnownProfile(const Child& child, const Known& known) {
                                         shares.Add(profile);
                                       });
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
-  const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::minutes(4) * (wanted / kSamples);
   const auto has_all = [&] {
     const std::lock_guard lock(mutex);
     return shares.known() >= wanted;
   };
-  while (!has_all() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  WaitUntil(has_all, std::chrono::minutes(4) * (wanted / kSamples));
   (*pipeline)->Stop();
   ASSERT_GE(shares.known(), wanted)
       << "too few in time, or none that are whole and named: " << shares.example();

@@ -23,6 +23,13 @@ inline std::string LocalUrl(const char* scheme, uint16_t port) {
   return std::string(scheme) + "://127.0.0.1:" + std::to_string(port);
 }
 
+struct CodeFault {
+  const char* name;
+  grpc::StatusCode code;
+  const char* message;
+  const char* dropped;  // reason; nullptr: it is delivered in the end
+};
+
 class GrpcPushTest : public ::testing::Test {
  protected:
   void Use(const BackendConfig& backend) {
@@ -55,15 +62,29 @@ class GrpcPushTest : public ::testing::Test {
     return WaitUntil([&] { return retries.Value() >= 2; });
   }
 
+  // Pushes two profiles to a server that answers the first call with the fault.
+  template <typename Server>
+  void ExpectTheTableHolds(const CodeFault& fault, BackendProtocol protocol,
+                           const std::string& first, const std::string& second) {
+    Server server([&fault](int number, grpc::ServerContext&) {
+      return number == 0 ? grpc::Status(fault.code, fault.message) : grpc::Status();
+    });
+    Use({.name = "main", .endpoint = server.Url(), .protocol = protocol});
+    PushProfile(first, 1);
+    ASSERT_TRUE(Drain());
+    PushProfile(second, 2);
+    ASSERT_TRUE(Drain());
+    EXPECT_TRUE(WaitUntil([&] { return Delivered() == (fault.dropped == nullptr ? 2 : 1); }));
+    if (fault.dropped != nullptr) {
+      EXPECT_TRUE(WaitUntil([&] { return Dropped(fault.dropped) == 1; }));
+    } else {
+      const auto requests = server.Requests();
+      EXPECT_EQ(requests.at(1).SerializeAsString(), requests.at(0).SerializeAsString());
+    }
+  }
+
   Metrics metrics_;
   Pusher pusher_{kOptions, nullptr, &metrics_, nullptr};
-};
-
-struct CodeFault {
-  const char* name;
-  grpc::StatusCode code;
-  const char* message;
-  const char* dropped;  // reason; nullptr: it is delivered in the end
 };
 
 inline constexpr CodeFault kCodeFaults[] = {

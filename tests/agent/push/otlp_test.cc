@@ -117,22 +117,7 @@ TEST(OtlpRequest, WhatIsNoPushIsNone) {
 class OtlpCodeTest : public OtlpTest, public ::testing::WithParamInterface<CodeFault> {};
 
 TEST_P(OtlpCodeTest, TheTableHoldsAndTheNextProfileArrives) {
-  const CodeFault& fault = GetParam();
-  OtlpServer server([&fault](int number, grpc::ServerContext&) {
-    return number == 0 ? grpc::Status(fault.code, fault.message) : grpc::Status();
-  });
-  Use(Otlp(server.Url()));
-  PushProfile(OneSample(), 1);
-  ASSERT_TRUE(Drain());
-  PushProfile(OneSample(), 2);
-  ASSERT_TRUE(Drain());
-  EXPECT_TRUE(WaitUntil([&] { return Delivered() == (fault.dropped == nullptr ? 2 : 1); }));
-  if (fault.dropped != nullptr) {
-    EXPECT_TRUE(WaitUntil([&] { return Dropped(fault.dropped) == 1; }));
-  } else {
-    const auto requests = server.Requests();
-    EXPECT_EQ(requests.at(1).SerializeAsString(), requests.at(0).SerializeAsString());
-  }
+  ExpectTheTableHolds<OtlpServer>(GetParam(), BackendProtocol::kOtlp, OneSample(), OneSample());
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, OtlpCodeTest, ::testing::ValuesIn(kCodeFaults),

@@ -144,22 +144,7 @@ TEST_F(ParcaTlsTest, WithoutVerificationAnyServerIsTrusted) {
 class ParcaCodeTest : public ParcaTest, public ::testing::WithParamInterface<CodeFault> {};
 
 TEST_P(ParcaCodeTest, TheTableHoldsAndTheNextProfileArrives) {
-  const CodeFault& fault = GetParam();
-  ParcaServer server([&fault](int number, grpc::ServerContext&) {
-    return number == 0 ? grpc::Status(fault.code, fault.message) : grpc::Status();
-  });
-  Use(Parca(server.Url()));
-  Push(1);
-  ASSERT_TRUE(Drain());
-  Push(2);
-  ASSERT_TRUE(Drain());
-  EXPECT_TRUE(WaitUntil([&] { return Delivered() == (fault.dropped == nullptr ? 2 : 1); }));
-  if (fault.dropped != nullptr) {
-    EXPECT_TRUE(WaitUntil([&] { return Dropped(fault.dropped) == 1; }));
-  } else {
-    const auto requests = server.Requests();
-    EXPECT_EQ(requests.at(1).SerializeAsString(), requests.at(0).SerializeAsString());
-  }
+  ExpectTheTableHolds<ParcaServer>(GetParam(), BackendProtocol::kParca, "pprof 1", "pprof 2");
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, ParcaCodeTest, ::testing::ValuesIn(kCodeFaults),
