@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pods of a large cluster cost the operator's cache: memory after the first list and at
-// most during the next, then CPU and lag while pods change. `podcache informer` prints the same of
-// controller-runtime's cache; tests/bench/pod_cache runs both against `podcache serve`.
+// What the pods of a large cluster cost the operator: memory after the first list and at most
+// during the next, then CPU while pods change, and the lag from an event to the assignment of its
+// node. Of the operator run the cache, the triggers, and the controllers of nodes and pools; what
+// they write goes to a server that takes everything. `podcache informer` prints the same of
+// controller-runtime's cache alone; tests/bench/pod_cache runs both against `podcache serve`.
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/http/client.h"
+#include "base/http/server.h"
 #include "base/mutex.h"
 #include "base/thread.h"
-#include "operator/cache/pod_store.h"
+#include "operator/control/control_server.h"
+#include "operator/controllers.h"
 #include "operator/kube/reflector.h"
-#include "operator/runtime/work_queue.h"
+#include "operator/triggers.h"
 
 namespace flamefleet {
 namespace {
 
+using nlohmann::json;
 using std::chrono::steady_clock;
 
 // Until what is left over from a list is gone.
@@ -51,27 +57,85 @@ double Percentile(const std::vector<double>& sorted, size_t percent) {
   return sorted.empty() ? 0 : sorted[(sorted.size() - 1) * percent / 100];
 }
 
-// The pods as the operator keeps them, and the time that each change took to become a key.
+// NodeController, and how long after it was sent each change was in the assignment of its node.
+class TimedNodes final : public Controller {
+ public:
+  explicit TimedNodes(const ControllerContext& context) : context_(context), nodes_(context) {}
+  std::string name() const override { return nodes_.name(); }
+  Result<Outcome> Reconcile(const std::string& node, const std::stop_token& stop) override {
+    const auto pods = context_.cache.pods.ListNode(node);
+    auto outcome = nodes_.Reconcile(node, stop);
+    const int64_t now_ns = context_.clock.WallNanos();
+    MutexLock lock(&mutex_);
+    for (const PodStore::Pointer& pod : pods) {
+      const auto sent = pod->annotations.find(kSent);
+      if (sent == pod->annotations.end() || sent->second == seen_[pod->meta.uid]) continue;
+      seen_[pod->meta.uid] = sent->second;
+      lags_ms_.push_back(static_cast<double>(now_ns - std::stoll(sent->second)) / 1e6);
+    }
+    return outcome;
+  }
+  std::vector<double> Lags() {
+    MutexLock lock(&mutex_);
+    return lags_ms_;
+  }
+
+ private:
+  const ControllerContext& context_;
+  NodeController nodes_;
+  Mutex mutex_;
+  std::map<std::string, std::string> seen_ FF_GUARDED_BY(mutex_);  // times by pod
+  std::vector<double> lags_ms_ FF_GUARDED_BY(mutex_);
+};
+
+std::unique_ptr<HttpServer> TakeEverything() {
+  HttpServerOptions options;
+  options.listen = "127.0.0.1:0";
+  auto server = HttpServer::Create(options, [](const HttpServerRequest& request) {
+    return HttpServerResponse{200, "application/json", request.body, {}};
+  });
+  FF_CHECK(server.ok());
+  return *std::move(server);
+}
+
+std::unique_ptr<RestClient> ClientOf(const std::string& url, Metrics& metrics) {
+  ClientConfig config;
+  config.base_url = url;
+  auto client = RestClient::Create(config, SystemClock(), metrics);
+  FF_CHECK(client.ok());
+  return *std::move(client);
+}
+
 class Bench {
  public:
-  explicit Bench(const std::string& url) {
-    ClientConfig config;
-    config.base_url = url;
-    auto client = RestClient::Create(config, SystemClock(), metrics_);
+  explicit Bench(const std::string& url)
+      : client_(ClientOf(url, metrics_)),
+        writes_(ClientOf("http://127.0.0.1:" + std::to_string(server_->port()), metrics_)) {
     auto control = HttpClient::Create({.base_url = url});
-    FF_CHECK(client.ok() && control.ok());
-    client_ = *std::move(client);
+    FF_CHECK(control.ok());
     control_ = *std::move(control);
-    pods_.Listen([this](const api::Pod* before, const api::Pod* after) { OnPod(before, after); });
     ReflectorOptions options;
     options.resource = kPods;
-    reflector_ = std::make_unique<Reflector>(*client_, options, pods_, SystemClock(), metrics_);
+    reflector_ =
+        std::make_unique<Reflector>(*client_, options, cache_.pods, SystemClock(), metrics_);
+    FF_CHECK(
+        cache_.pools.Upsert({{"metadata", {{"name", "default"}}}, {"spec", json::object()}}).ok());
+    FF_CHECK(
+        cache_.backends
+            .Upsert({{"metadata", {{"name", "main"}}},
+                     {"spec",
+                      {{"default", true}, {"type", "Pyroscope"}, {"endpoint", "http://p:4040"}}}})
+            .ok());
+    worker_.Register(pools_);
+    worker_.Register(nodes_);
   }
 
   void Run(int changes, int rate) {
     const auto started = steady_clock::now();
     const std::jthread thread =
         StartThread("watch-pods", [this](const std::stop_token& stop) { reflector_->Run(stop); });
+    const std::jthread working =
+        StartThread("worker", [this](const std::stop_token& stop) { worker_.Run(stop); });
     while (!reflector_->synced())
       std::this_thread::sleep_for(kPoll);
     std::printf("sync_s %.1f\n",
@@ -96,30 +160,14 @@ class Bench {
     const auto started = steady_clock::now();
     Control("POST", "/change?count=" + std::to_string(changes) + "&rate=" + std::to_string(rate));
     const auto deadline = steady_clock::now() + std::chrono::minutes(1);
-    while (Lags().size() < static_cast<size_t>(changes) && steady_clock::now() < deadline)
+    while (nodes_.Lags().size() < static_cast<size_t>(changes) && steady_clock::now() < deadline)
       std::this_thread::sleep_for(kPoll);
     const double used = CpuSeconds() - cpu;
     const double elapsed = std::chrono::duration<double>(steady_clock::now() - started).count();
-    std::vector<double> lags = Lags();
+    std::vector<double> lags = nodes_.Lags();
     std::ranges::sort(lags);
     std::printf("changes %zu\ncpu_percent_of_core %.2f\nlag_p50_ms %.3f\nlag_p99_ms %.3f\n",
                 lags.size(), 100 * used / elapsed, Percentile(lags, 50), Percentile(lags, 99));
-  }
-
-  void OnPod(const api::Pod* before, const api::Pod* after) {
-    if (after == nullptr) return;
-    queue_.Add("node/" + after->node, std::chrono::nanoseconds(0));
-    const auto sent = after->annotations.find(kSent);
-    if (before == nullptr || sent == after->annotations.end()) return;
-    int64_t sent_ns = 0;
-    std::from_chars(sent->second.data(), sent->second.data() + sent->second.size(), sent_ns);
-    MutexLock lock(&mutex_);
-    lags_ms_.push_back(static_cast<double>(SystemClock().WallNanos() - sent_ns) / 1e6);
-  }
-
-  std::vector<double> Lags() {
-    MutexLock lock(&mutex_);
-    return lags_ms_;
   }
 
   std::string Control(const std::string& method, const std::string& target) {
@@ -131,14 +179,28 @@ class Bench {
   }
 
   Metrics metrics_;
-  Mutex store_mutex_;
-  PodStore pods_{store_mutex_, metrics_.Gauge("pods", "Pods.")};
+  ClusterCache cache_{"flamefleet-system", metrics_};
   WorkQueue queue_{SystemClock(), metrics_, "bench"};
+  Triggers triggers_{cache_, queue_, "flamefleet-system"};
+  std::unique_ptr<HttpServer> server_ = TakeEverything();
   std::unique_ptr<RestClient> client_;
+  std::unique_ptr<RestClient> writes_;
   std::unique_ptr<HttpClient> control_;
   std::unique_ptr<Reflector> reflector_;
-  Mutex mutex_;
-  std::vector<double> lags_ms_ FF_GUARDED_BY(mutex_);
+  control::ControlServer agents_{
+      SystemClock(), metrics_,
+      [](const std::string&, const std::stop_token&) { return security::Admission(); },
+      [](const std::string&) {}};
+  OwnWrites own_writes_{[](const Resource&) { return std::string(); }};
+  Applier applier_{*writes_, own_writes_, metrics_};
+  StatusWriter status_{*writes_, own_writes_, SystemClock(), metrics_};
+  EventRecorder events_{*writes_, SystemClock(), metrics_, "bench"};
+  std::map<std::string, plan::NodeAssignment> assignments_;
+  const ControllerContext context_{cache_,  agents_, assignments_,  applier_,
+                                   status_, events_, SystemClock(), {"flamefleet-system", "i", ""}};
+  PoolController pools_{context_};
+  TimedNodes nodes_{context_};
+  Worker worker_{queue_, own_writes_, SystemClock(), metrics_};
 };
 
 int Main(int argc, char** argv) {

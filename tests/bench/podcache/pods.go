@@ -31,7 +31,7 @@ func digest(format string, args ...any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pod is number i of the cluster; sent is 0 for one that did not change.
+// pod is number i of the cluster; sent is 0 for one that did not change. The first of each node is that of its agent.
 func (c cluster) pod(i int, version, sent int64) *corev1.Pod {
 	workload := i / podsPerWorkload
 	app := fmt.Sprintf("service-%d", workload)
@@ -73,6 +73,11 @@ func (c cluster) pod(i int, version, sent int64) *corev1.Pod {
 	}
 	pod.UID = podUID(uid)
 	*pod.OwnerReferences[0].Controller = true
+	if i < c.nodes {
+		pod.Name, pod.Namespace = fmt.Sprintf("flamefleet-agent-default-%d", i), "flamefleet-system"
+		pod.Labels, pod.Annotations = map[string]string{"flamefleet.dev/pool": "default"}, map[string]string{}
+		pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Name = "DaemonSet", "flamefleet-agent-default"
+	}
 	if sent != 0 {
 		pod.Annotations[sentAnnotation] = fmt.Sprint(sent)
 	}
