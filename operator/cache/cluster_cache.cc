@@ -62,13 +62,14 @@ void ClusterCache::Start(RestClient& client, const Clock& clock) {
     bool own;  // only of the operator's namespace, and what these select
     const char* label_selector;
     const char* field_selector;
+    bool metadata_only = false;
   };
   const Watch watches[] = {
       {"watch-pods", kPods, pods, false, "", ""},
       {"watch-targets", kProfilingTargets, targets, false, "", ""},
       {"watch-backends", kProfilingBackends, backends, false, "", ""},
       {"watch-pools", kAgentPools, pools, false, "", ""},
-      {"watch-namespces", kNamespaces, namespaces, false, "", ""},
+      {"watch-namespces", kNamespaces, namespaces, false, "", "", true},
       {"watch-daemonset", kDaemonSets, daemon_sets, true, kOwnedSelector, ""},
       {"watch-deploymnt", kDeployments, deployments, true, kOwnedSelector, ""},
       {"watch-statefuls", kStatefulSets, stateful_sets, true, kOwnedSelector, ""},
@@ -82,6 +83,7 @@ void ClusterCache::Start(RestClient& client, const Clock& clock) {
     if (watch.own) options.ns = ns_;
     options.label_selector = watch.label_selector;
     options.field_selector = watch.field_selector;
+    options.metadata_only = watch.metadata_only;
     Reflector& reflector = *reflectors_.emplace_back(
         std::make_unique<Reflector>(client, options, watch.sink, clock, metrics_));
     threads_.push_back(StartThread(

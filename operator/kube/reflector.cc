@@ -116,6 +116,7 @@ RestClient::StreamResult Reflector::ListPage(const std::stop_token& stop) {
   RestClient::StreamRequest request;
   request.verb = "list";
   request.protobuf = sink_.TakesMessages();
+  request.metadata = options_.metadata_only;
   request.idle_timeout = kPageTimeout;
   if (whole_list_) {
     request.path_and_query = Query("");
@@ -185,6 +186,7 @@ Reflector::Outcome Reflector::Watch(bool filling, const std::stop_token& stop) {
   RestClient::StreamRequest request;
   request.verb = "watch";
   request.protobuf = sink_.TakesMessages();
+  request.metadata = options_.metadata_only;
   request.path_and_query =
       Query("watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(timeout.count()) +
             (filling ? "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion="

@@ -41,6 +41,7 @@ struct ReflectorOptions {
   std::string ns;              // empty: of the cluster
   std::string label_selector;  // empty: all
   std::string field_selector;  // empty: all
+  bool metadata_only = false;  // the sink needs nothing else of the objects
   int page_size = 500;
   // Seconds that one watch lasts at the server: at random between this and a quarter more.
   std::chrono::seconds watch_timeout{300};

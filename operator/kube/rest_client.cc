@@ -219,6 +219,10 @@ RestClient::StreamResult RestClient::Stream(const StreamRequest& stream,
   if (stream.protobuf) {
     request.headers["Accept"] = std::string(kProtobufType) + ", " + kJsonType;
   }
+  if (stream.metadata) {
+    request.headers["Accept"] = std::string(kJsonType) + ";as=PartialObjectMetadata" +
+                                (stream.verb == "list" ? "List" : "") + ";g=meta.k8s.io;v=v1";
+  }
 
   bool accepted = false;
   Status readable = OkStatus();

@@ -89,6 +89,7 @@ class RestClient {
     std::string verb;  // "list" or "watch", for the metrics
     std::string path_and_query;
     bool protobuf = false;  // ask for it; a server that has it not answers in JSON
+    bool metadata = false;  // of objects nothing but their metadata, in JSON
     std::chrono::milliseconds idle_timeout{30'000};
     std::chrono::milliseconds total_timeout{0};
   };

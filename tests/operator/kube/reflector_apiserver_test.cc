@@ -34,7 +34,7 @@ class RecordingSink final : public ObjectSink {
   Status Upsert(const json& object) override {
     MutexLock lock(&mutex_);
     listed_.insert(NameOf(object));
-    objects_[NameOf(object)] = object["data"].dump();
+    objects_[NameOf(object)] = object.value("data", json()).dump();
     return OkStatus();
   }
   void Delete(const std::string& ns, const std::string& name) override {
@@ -139,6 +139,26 @@ TEST_F(ReflectorTest, AddsUpdatesAndDeletesArriveThroughTheWatch) {
   Remove("b");
   EXPECT_TRUE(BecomesTrue());
   EXPECT_EQ(Lists(), 1);
+}
+
+TEST_F(ReflectorTest, OfObjectsWhoseMetadataIsEnoughNothingElseComes) {
+  Put("a", "1");
+  ReflectorOptions options;
+  options.metadata_only = true;
+  Start(options);
+  const auto becomes = [&](const std::set<std::string>& names) {
+    return Eventually([&] {
+      std::set<std::string> known;
+      for (const auto& [name, content] : sink_.Get())
+        if (content == "null" && name.starts_with("default/")) known.insert(name);
+      return known == names;
+    });
+  };
+  EXPECT_TRUE(becomes({"default/a"}));
+  Put("b", "1");
+  EXPECT_TRUE(becomes({"default/a", "default/b"}));
+  Remove("a");
+  EXPECT_TRUE(becomes({"default/b"}));
 }
 
 TEST_F(ReflectorTest, AListOfManyPagesIsComplete) {
