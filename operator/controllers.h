@@ -23,6 +23,7 @@
 #include "operator/plan/fleet.h"
 #include "operator/plan/objects.h"
 #include "operator/plan/status.h"
+#include "operator/pod_sums.h"
 #include "operator/runtime/worker.h"
 
 namespace flamefleet {
@@ -37,6 +38,7 @@ struct ControllerContext {
   control::ControlServer& agents;
   // By node, as the node controller set them last.
   std::map<std::string, plan::NodeAssignment>& assignments;
+  PodSums& pod_sums;
   Applier& applier;
   StatusWriter& status;
   EventRecorder& events;

@@ -44,7 +44,7 @@ const FleetReader::Node& FleetReader::NodeOf(const std::string& name) {
   if (!added) return node;
   node.name = name;
   node.report = agents_.ReportOf(name);
-  for (const PodStore::Pointer& pod : cache_.pods.ListNode(name)) {
+  for (const PodStore::Pointer& pod : cache_.pods.ListNode(name, ns_)) {
     if (!IsAgentPod(*pod)) continue;
     auto pool = cache_.pools.Get({"", PoolLabelOf(*pod)});
     if (pool == nullptr || pool->meta.deleting) continue;

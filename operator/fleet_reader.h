@@ -40,9 +40,13 @@ class FleetReader {
 
   const plan::BackendTable& backends() const { return backends_; }
   const Node& NodeOf(const std::string& name);
-  // The view of a pod with its plan; valid as long as this object.
+  // The view of a pod with its plan; valid as long as this object, or until DropPlans.
   plan::PodView View(const PodStore::Pointer& pod);
-  // The views of those live pods that `wanted` accepts.
+  // The views of those that live.
+  std::vector<plan::PodView> Views(const std::vector<PodStore::Pointer>& pods) {
+    return Views(pods, [](const api::Pod&) { return true; });
+  }
+  // Of these, those that `wanted` accepts.
   template <typename Predicate>
   std::vector<plan::PodView> Views(const std::vector<PodStore::Pointer>& pods, Predicate wanted) {
     std::vector<plan::PodView> views;
@@ -51,6 +55,8 @@ class FleetReader {
     }
     return views;
   }
+  // Forgets the plans: views that were handed out end.
+  void DropPlans() { planned_.clear(); }
   // Nodes with an agent pod of this pool, by name.
   std::vector<const Node*> NodesOfPool(const std::string& pool);
 

@@ -16,8 +16,8 @@ Controller::Outcome NodeController::Assign(const std::string& node) {
   FleetReader reader(context_.cache, context_.agents, context_.settings.ns);
   plan::NodeAssignment assignment;
   const auto pool = reader.NodeOf(node).pool;  // without it nobody says what may be profiled
-  const auto any = [](const api::Pod&) { return true; };
-  for (const plan::PodView& view : reader.Views(context_.cache.pods.ListNode(node), any)) {
+  const auto views = reader.Views(context_.cache.pods.ListNode(node));
+  for (const plan::PodView& view : views) {
     if (auto assigned = plan::AssignPod(*view.pod, *view.plan); assigned && pool != nullptr) {
       assignment.emplace(view.pod->meta.uid, *std::move(assigned));
     }
@@ -34,6 +34,15 @@ Controller::Outcome NodeController::Assign(const std::string& node) {
                            {warning, std::string(unmet->reason), "Profile", unmet->message});
   }
   if (!lacks_agent) without_agent_since_ns_.erase(node);
+  const std::string pool_name = pool != nullptr ? pool->meta.name : "";
+  if (views.empty()) {
+    context_.pod_sums.Forget(node);
+  } else {
+    const auto kept =
+        context_.pod_sums.Set(node, pool_name, plan::SumUpPods(views, context_.clock.WallNanos()),
+                              reader.NodeOf(node).report);
+    if (kept.changed && pool != nullptr) outcome.concerns = {"pool/" + pool_name};
+  }
   if (pool != nullptr && pool->spec.ProfilesHost()) {
     if (auto host = plan::AssignHost(node, reader.backends()))
       assignment.emplace(host->uid, *std::move(host));
@@ -43,7 +52,7 @@ Controller::Outcome NodeController::Assign(const std::string& node) {
   } else {
     context_.assignments[node] = assignment;
   }
-  context_.agents.SetAssignment(node, std::move(assignment), pool ? pool->meta.name : "");
+  context_.agents.SetAssignment(node, std::move(assignment), pool_name);
   return outcome;
 }
 

@@ -202,9 +202,9 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
   StatusWriter status(*client_, own_writes, clock_, metrics_);
   EventRecorder events(*client_, clock_, metrics_, options_.lease.identity);
   std::map<std::string, plan::NodeAssignment> assignments;
-  const ControllerContext context{cache_,  agents,   assignments,
-                                  applier, status,   events,
-                                  clock_,  settings, clock_.MonotonicNanos()};
+  PodSums pod_sums;
+  const ControllerContext context{cache_, agents, assignments, pod_sums, applier,
+                                  status, events, clock_,      settings, clock_.MonotonicNanos()};
   PoolController pools(context);
   BackendController backends(context);
   TargetController targets(context);

@@ -9,22 +9,25 @@
 namespace flamefleet {
 namespace {
 
-// May its pods' profiles be the pool's business without a target? The plan decides which ones are.
-bool IsCandidate(const api::AgentPool& pool, const api::Pod& pod) {
-  return pool.spec.ProfilesAllPods() || !pod.annotations.empty();
-}
-
-plan::PoolView ViewOf(FleetReader& reader, const ClusterCache& cache, const api::AgentPool& pool) {
+plan::PoolView ViewOf(FleetReader& reader, const ControllerContext& context,
+                      const api::AgentPool& pool) {
   plan::PoolView view;
+  PodSums& sums = context.pod_sums;
   for (const FleetReader::Node* node : reader.NodesOfPool(pool.meta.name)) {
     const bool own = node->pool == nullptr || node->pool->meta.name == pool.meta.name;
     view.nodes.push_back({node->name, node->report.get(),
                           node->agent_pod != nullptr && node->agent_pod->ready,
                           own ? "" : node->pool->meta.name});
     if (!own) continue;
-    const auto pods = reader.Views(cache.pods.ListNode(node->name),
-                                   [&](const api::Pod& pod) { return IsCandidate(pool, pod); });
-    view.pods.insert(view.pods.end(), pods.begin(), pods.end());
+    const plan::NodePods* sum = sums.Find(node->name, pool.meta.name, node->report);
+    if (sum == nullptr) {
+      const auto views = reader.Views(context.cache.pods.ListNode(node->name));
+      sum = &sums.Set(node->name, pool.meta.name, plan::SumUpPods(views, context.clock.WallNanos()),
+                      node->report)
+                 .sum;
+      reader.DropPlans();
+    }
+    view.pods.push_back(sum);
   }
   return view;
 }
@@ -83,7 +86,7 @@ Result<Controller::Outcome> PoolController::Reconcile(const std::string& object,
   SayIfRefused(context_, kAgentPools, pool->meta, applied);
 
   FleetReader reader(cache, context_.agents, ns);
-  plan::PoolView view = ViewOf(reader, cache, *pool);
+  plan::PoolView view = ViewOf(reader, context_, *pool);
   daemon_set.AddTo(view);
   if (pool->spec.ProfilesHost()) view.host_problem = reader.backends().WhyUnusable("");
   if (applied.code() == StatusCode::kInvalidArgument ||
@@ -94,8 +97,8 @@ Result<Controller::Outcome> PoolController::Reconcile(const std::string& object,
   const bool agent_away = std::ranges::any_of(view.nodes, [](const plan::PoolView::Node& node) {
     return node.report == nullptr || !node.report->connected;
   });
-  auto outcome = WriteStatus(context_, kAgentPools, *pool, status,
-                             agent_away || MustRecheck(view.pods, input), stop);
+  auto outcome =
+      WriteStatus(context_, kAgentPools, *pool, status, agent_away || !input.settled, stop);
   FF_RETURN_IF_ERROR(applied);  // the status is written all the same
   return outcome;
 }

@@ -68,14 +68,8 @@ void Triggers::OnPod(const api::Pod& pod) {
   for (const auto& target : cache_.targets.ListNamespace(pod.meta.ns)) {
     if (plan::Matches(*target, pod)) queue_.Add(TargetKey(target->meta), kCountDelay);
   }
-  if (pod.meta.ns == ns_) {
-    AllPools(kCountDelay);
-    return;
-  }
-  for (const auto& pool : cache_.pools.List()) {
-    if (!pod.annotations.empty() || pool->spec.ProfilesAllPods())
-      queue_.Add(PoolKey(pool->meta.name), kCountDelay);
-  }
+  // An agent may be. The others come to their node's pool when they change what the node comes to.
+  if (pod.meta.ns == ns_) AllPools(kCountDelay);
 }
 
 void Triggers::OnTarget(const api::ProfilingTarget* before, const api::ProfilingTarget* after) {

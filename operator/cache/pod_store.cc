@@ -34,6 +34,19 @@ std::vector<PodStore::Pointer> PodStore::ListNode(const std::string& node) const
   return pods;
 }
 
+std::vector<PodStore::Pointer> PodStore::ListNode(const std::string& node,
+                                                  const std::string& ns) const {
+  MutexLock lock(&mutex_);
+  std::vector<Pointer> pods;
+  const auto found = by_node_.find(node);
+  if (found == by_node_.end()) return pods;
+  for (auto it = std::ranges::lower_bound(found->second, KeyView{ns, ""}, {}, &Entry::Key);
+       it != found->second.end() && (*it)->pod.ns.view() == ns; ++it) {
+    pods.push_back(std::make_shared<const api::Pod>(Unpack((*it)->pod)));
+  }
+  return pods;
+}
+
 std::vector<std::string> PodStore::Nodes() const {
   MutexLock lock(&mutex_);
   std::vector<std::string> nodes;

@@ -41,6 +41,8 @@ class PodStore final : public ObjectSink {
   std::vector<Pointer> ListNamespace(const std::string& ns) const;
   // The pods scheduled to the node, by namespace and name.
   std::vector<Pointer> ListNode(const std::string& node) const;
+  // Those of one namespace.
+  std::vector<Pointer> ListNode(const std::string& node, const std::string& ns) const;
   // Nodes that have a pod.
   std::vector<std::string> Nodes() const;
 

@@ -124,15 +124,32 @@ std::vector<api::Condition> Conditions(const api::AgentPool& pool, const PoolVie
 
 }  // namespace
 
+NodePods SumUpPods(const std::vector<PodView>& pods, int64_t now_ns) {
+  const auto asked = [](const Askers& askers) { return askers.annotations || askers.pool; };
+  // No time: whoever adds nodes up knows since when what the agent gives no time for.
+  const std::vector<api::FailingPod> before;
+  PodTallier tallier(before, /*with_namespace=*/true, /*now_ns=*/0);
+  std::vector<PodView> concerned;  // the others' warnings are their targets' business
+  for (const PodView& pod : pods) {
+    if (pod.plan->annotated || pod.plan->pooled)
+      tallier.Add(*pod.pod, JudgePod(pod, asked, now_ns));
+    if (pod.plan->pooled || !pod.pod->annotations.empty()) concerned.push_back(pod);
+  }
+  PodTally tally = tallier.Finish();
+  return {tally.counts, tally.unknown, std::move(tally.failing),
+          CollectWarnings(concerned, /*with_namespace=*/true)};
+}
+
 api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view,
                                 const StatusInput& input) {
   const api::AgentPoolStatus& before = pool.status;
-  const auto asked = [](const Askers& askers) { return askers.annotations || askers.pool; };
   PodTallier tallier(before.failing_pods, /*with_namespace=*/true, input.now_ns);
-  for (const PodView& pod : view.pods) {
-    if (pod.plan->annotated || pod.plan->pooled)
-      tallier.Add(*pod.pod, JudgePod(pod, asked, input.now_ns));
+  std::vector<api::PodWarning> warnings;
+  for (const NodePods* pods : view.pods) {
+    tallier.Add(*pods);
+    warnings.insert(warnings.end(), pods->warnings.begin(), pods->warnings.end());
   }
+  SortWarnings(warnings);
   PodTally pods = tallier.Finish();
   NodeTally nodes = TallyNodes(view, input.now_ns);
   if (!input.settled && (pods.unknown || nodes.unknown)) return before;
@@ -146,7 +163,7 @@ api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view
   }
   status.annotated_pods = pods.counts;
   status.failing_pods = std::move(pods.failing);
-  status.warnings = CollectWarnings(view.pods, /*with_namespace=*/true);
+  status.warnings = std::move(warnings);
   status.problem_nodes = std::move(nodes.problems);
   return status;
 }

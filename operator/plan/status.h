@@ -54,6 +54,20 @@ api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
                                         const std::vector<PodView>& pods,
                                         const BackendTable& backends, const StatusInput& input);
 
+// What the pods of one node come to in the status of the pool that has the node: small enough to be
+// kept for each node of a cluster, so that not all pods are planned anew when one of them changes.
+struct NodePods {
+  api::PodCounts counts;
+  bool unknown = false;  // some pod's agent has not said anything yet
+  // At most kMaxFailingPods and kMaxWarnings. since_ns is what the agent says; 0: it does not.
+  std::vector<api::FailingPod> failing;
+  std::vector<api::PodWarning> warnings;
+
+  friend bool operator==(const NodePods&, const NodePods&) = default;
+};
+// Of `pods`, live pods of one node, those count that annotations or the scope of the pool opt in.
+NodePods SumUpPods(const std::vector<PodView>& pods, int64_t now_ns);
+
 struct PoolView {
   const api::Workload* daemon_set = nullptr;       // nullptr: there is none yet
   std::string refusal;                             // why the API server does not take the DaemonSet
@@ -65,8 +79,8 @@ struct PoolView {
     bool agent_ready = false;  // the readiness of the agent's pod
     std::string owner;         // the older pool that keeps the node; empty: this one has it
   };
-  std::vector<Node> nodes;    // with a pod of the pool's DaemonSet, by name
-  std::vector<PodView> pods;  // live pods on its own nodes that may be profiled without a target
+  std::vector<Node> nodes;            // with a pod of the pool's DaemonSet, by name
+  std::vector<const NodePods*> pods;  // of its own nodes
   // Why processes of the nodes are not profiled, which scope Node asks for.
   std::optional<Problem> host_problem;
 };

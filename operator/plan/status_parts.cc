@@ -57,19 +57,31 @@ void PodTallier::Add(const api::Pod& pod, const PodHealth& health) {
                           .profile = health.profile,
                           .reason = health.reason,
                           .message = Bounded(health.message)};
-  failing.since_ns = FailingSince(failing, health);
-  tally_.failing.push_back(std::move(failing));
+  failing.since_ns = health.failing_since_ns;
+  AddFailing(std::move(failing));
 }
 
-int64_t PodTallier::FailingSince(const api::FailingPod& failing, const PodHealth& health) const {
-  if (health.failing_since_ns != 0) return WholeSeconds(health.failing_since_ns);
-  for (const api::FailingPod& before : before_) {
-    if (std::tie(before.ns, before.name, before.reason) ==
-        std::tie(failing.ns, failing.name, failing.reason)) {
-      return before.since_ns;
-    }
+void PodTallier::Add(const NodePods& pods) {
+  tally_.unknown = tally_.unknown || pods.unknown;
+  tally_.counts.matched += pods.counts.matched;
+  tally_.counts.profiled += pods.counts.profiled;
+  tally_.counts.failing += pods.counts.failing;
+  tally_.counts.waiting += pods.counts.waiting;
+  tally_.counts.idle += pods.counts.idle;
+  for (const api::FailingPod& failing : pods.failing)
+    AddFailing(failing);
+}
+
+void PodTallier::AddFailing(api::FailingPod failing) {
+  if (failing.since_ns == 0) {
+    const auto same = std::ranges::find_if(before_, [&](const api::FailingPod& before) {
+      return std::tie(before.ns, before.name, before.reason) ==
+             std::tie(failing.ns, failing.name, failing.reason);
+    });
+    failing.since_ns = same != before_.end() ? same->since_ns : now_ns_;
   }
-  return WholeSeconds(now_ns_);
+  failing.since_ns = WholeSeconds(failing.since_ns);
+  tally_.failing.push_back(std::move(failing));
 }
 
 PodTally PodTallier::Finish() {
@@ -89,11 +101,15 @@ std::vector<api::PodWarning> CollectWarnings(const std::vector<PodView>& pods,
                           std::string(problem.reason), Bounded(problem.message)});
     }
   }
+  SortWarnings(warnings);
+  return warnings;
+}
+
+void SortWarnings(std::vector<api::PodWarning>& warnings) {
   std::ranges::stable_sort(warnings, {}, [](const api::PodWarning& warning) {
     return std::tie(warning.ns, warning.name);
   });
   if (warnings.size() > kMaxWarnings) warnings.resize(kMaxWarnings);
-  return warnings;
 }
 
 std::string Bounded(std::string message) {

@@ -9,6 +9,7 @@
 
 #include "operator/api/kinds.h"
 #include "operator/plan/pod_health.h"
+#include "operator/plan/status.h"
 
 namespace flamefleet::plan {
 
@@ -44,10 +45,12 @@ class PodTallier {
       : before_(before), with_namespace_(with_namespace), now_ns_(now_ns) {}
 
   void Add(const api::Pod& pod, const PodHealth& health);
+  void Add(const NodePods& pods);
   PodTally Finish();
 
  private:
-  int64_t FailingSince(const api::FailingPod& failing, const PodHealth& health) const;
+  // `failing` with the time that the agent says, or that it had before, or that it is now.
+  void AddFailing(api::FailingPod failing);
 
   const std::vector<api::FailingPod>& before_;
   const bool with_namespace_;
@@ -57,6 +60,8 @@ class PodTallier {
 
 // Warnings of all pods, by pod, at most kMaxWarnings.
 std::vector<api::PodWarning> CollectWarnings(const std::vector<PodView>& pods, bool with_namespace);
+// Orders them by pod and leaves at most kMaxWarnings.
+void SortWarnings(std::vector<api::PodWarning>& warnings);
 
 // At most kMaxMessage bytes, cut between characters.
 std::string Bounded(std::string message);

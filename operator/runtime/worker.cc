@@ -102,6 +102,8 @@ void Worker::Process(const std::string& key, const std::stop_token& stop) {
   } else {
     queue_.Forget(key);
     reported_.erase(key);
+    for (const std::string& other : outcome->concerns)
+      queue_.Add(other, kConcernDelay);
     if (outcome->recheck_after.count() > 0) {
       entry.requeue_after.Increment();
       queue_.Add(key, outcome->recheck_after);

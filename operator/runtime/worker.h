@@ -16,6 +16,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -29,6 +30,7 @@ class Controller {
  public:
   struct Outcome {
     std::chrono::nanoseconds recheck_after{0};  // 0: when something changes
+    std::vector<std::string> concerns;          // other keys that depend on what was found
   };
 
   virtual ~Controller() = default;
@@ -42,6 +44,8 @@ class Worker {
   static constexpr std::chrono::minutes kTerminalRetry{5};
   // How often a key is looked at whose last write the cache has not seen yet.
   static constexpr std::chrono::milliseconds kUnseenRetry{100};
+  // What another key's outcome concerns waits for more of them.
+  static constexpr std::chrono::seconds kConcernDelay{1};
 
   // References outlive this object.
   Worker(WorkQueue& queue, OwnWrites& own_writes, const Clock& clock, Metrics& metrics);

@@ -33,7 +33,7 @@ using std::chrono::steady_clock;
 // Until what is left over from a list is gone.
 constexpr std::chrono::seconds kSettle{10};
 constexpr std::chrono::milliseconds kPoll{100};
-constexpr const char* kSent = "pyroscope.io/bench-sent-ns";
+constexpr const char* kSent = "resource.opentelemetry.io/service.name";
 
 // A line of /proc/self/status.
 double Mib(const std::string& key) {
@@ -127,6 +127,7 @@ class Bench {
                       {{"default", true}, {"type", "Pyroscope"}, {"endpoint", "http://p:4040"}}}})
             .ok());
     worker_.Register(pools_);
+    worker_.Register(backends_);
     worker_.Register(nodes_);
   }
 
@@ -196,9 +197,12 @@ class Bench {
   StatusWriter status_{*writes_, own_writes_, SystemClock(), metrics_};
   EventRecorder events_{*writes_, SystemClock(), metrics_, "bench"};
   std::map<std::string, plan::NodeAssignment> assignments_;
-  const ControllerContext context_{cache_,  agents_, assignments_,  applier_,
-                                   status_, events_, SystemClock(), {"flamefleet-system", "i", ""}};
+  PodSums pod_sums_;
+  const ControllerContext context_{cache_,    agents_,       assignments_,
+                                   pod_sums_, applier_,      status_,
+                                   events_,   SystemClock(), {"flamefleet-system", "i", ""}};
   PoolController pools_{context_};
+  BackendController backends_{context_};
   TimedNodes nodes_{context_};
   Worker worker_{queue_, own_writes_, SystemClock(), metrics_};
 };

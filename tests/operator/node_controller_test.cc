@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 constexpr const char* kNamespace = "flamefleet-system";
 
@@ -65,6 +66,7 @@ class NodeControllerTest : public testing::Test {
     context_.emplace(ControllerContext{cache_,
                                        agents_,
                                        assignments_,
+                                       pod_sums_,
                                        *applier_,
                                        *status_,
                                        *events_,
@@ -110,6 +112,7 @@ class NodeControllerTest : public testing::Test {
       [](const std::string&, const std::stop_token&) { return security::Admission(); },
       [](const std::string&) {}};
   std::map<std::string, plan::NodeAssignment> assignments_;
+  PodSums pod_sums_;
   std::optional<OwnWrites> own_writes_;
   std::optional<Applier> applier_;
   std::optional<StatusWriter> status_;
@@ -135,6 +138,20 @@ TEST_F(NodeControllerTest, AnAgentThatComesInTimeLeavesNothingToSay) {
   // One that goes later has its minute again.
   cache_.pods.Delete(kNamespace, "agent");
   EXPECT_EQ(Reconcile(), kAgentPatience);
+}
+
+TEST_F(NodeControllerTest, ThePoolIsConcernedWhenItsPodsComeToSomethingElseAndOnlyThen) {
+  Put(cache_.pods, AgentPod());
+  const auto concerned = [&] { return controller_->Reconcile("n1", {})->concerns; };
+  EXPECT_THAT(concerned(), ElementsAre("pool/default"));
+  EXPECT_THAT(concerned(), IsEmpty());
+  Put(cache_.pods, Pod("does-not", {{"resource.opentelemetry.io/service.name", "x"}}));
+  EXPECT_THAT(concerned(), IsEmpty());
+  Put(cache_.pods, Pod("does-not", {{"pyroscope.io/scrape", "true"}}));
+  EXPECT_THAT(concerned(), ElementsAre("pool/default"));
+  EXPECT_EQ(pod_sums_.Find("n1", "default", nullptr)->counts.matched, 2);
+  cache_.pods.Delete("shop", "does-not");
+  EXPECT_THAT(concerned(), ElementsAre("pool/default"));
 }
 
 TEST_F(NodeControllerTest, WhatStaysTrueIsSaidAgainBeforeTheServerForgetsIt) {

@@ -85,9 +85,11 @@ TEST_F(TriggersTest, APodThatStopsMatchingConcernsTheTargetItMatchedBefore) {
               UnorderedElementsAre("node/n1", "target/shop/checkout", "target/shop/cart"));
 }
 
-TEST_F(TriggersTest, AnAnnotatedPodConcernsThePools) {
-  Put(cache_.pods, Pod("other", "p", "n1", json::object(), {{"pyroscope.io/scrape", "true"}}));
+TEST_F(TriggersTest, AnAgentConcernsThePoolsAndAnAnnotatedPodItsNodeAlone) {
+  Put(cache_.pods, Pod("flamefleet-system", "agent", "n1"));
   EXPECT_THAT(TakeKeys(), UnorderedElementsAre("node/n1", "pool/default"));
+  Put(cache_.pods, Pod("other", "p", "n1", json::object(), {{"pyroscope.io/scrape", "true"}}));
+  EXPECT_THAT(TakeKeys(), UnorderedElementsAre("node/n1"));
 }
 
 TEST_F(TriggersTest, ADeletedPodConcernsWhatItConcernedBefore) {

@@ -16,7 +16,7 @@ import (
 const (
 	podsPerWorkload   = 10
 	podsPerNamespace  = 1000
-	sentAnnotation    = "pyroscope.io/bench-sent-ns" // wall clock, when the change was sent
+	sentAnnotation    = "resource.opentelemetry.io/service.name" // wall clock, when the change was sent: the assignment has it
 	scrapeAnnotation  = "pyroscope.io/scrape"
 	creationUnix      = 1_750_000_000
 	managedFieldsSize = 2200
@@ -24,6 +24,7 @@ const (
 
 type cluster struct {
 	pods, nodes, bytes int
+	annotated          int // percent of pods that ask for profiles
 }
 
 func digest(format string, args ...any) string {
@@ -50,8 +51,8 @@ func (c cluster) pod(i int, version, sent int64) *corev1.Pod {
 				"app.kubernetes.io/part-of": fmt.Sprintf("product-%d", workload/10), "team": fmt.Sprintf("team-%d", i/podsPerNamespace),
 			},
 			Annotations: map[string]string{
-				scrapeAnnotation: "true", "kubectl.kubernetes.io/restartedAt": "2026-01-02T03:04:05Z",
-				"prometheus.io/scrape": "true", "prometheus.io/port": "9090",
+				"kubectl.kubernetes.io/restartedAt": "2026-01-02T03:04:05Z",
+				"prometheus.io/scrape":              "true", "prometheus.io/port": "9090",
 			},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app + "-" + hash, Controller: new(bool)}},
 		},
@@ -77,6 +78,9 @@ func (c cluster) pod(i int, version, sent int64) *corev1.Pod {
 		pod.Name, pod.Namespace = fmt.Sprintf("flamefleet-agent-default-%d", i), "flamefleet-system"
 		pod.Labels, pod.Annotations = map[string]string{"flamefleet.dev/pool": "default"}, map[string]string{}
 		pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Name = "DaemonSet", "flamefleet-agent-default"
+	}
+	if i%100 < c.annotated && i >= c.nodes {
+		pod.Annotations[scrapeAnnotation] = "true"
 	}
 	if sent != 0 {
 		pod.Annotations[sentAnnotation] = fmt.Sprint(sent)

@@ -50,6 +50,7 @@ func serve(args []string) error {
 	flags.IntVar(&s.pods, "pods", 100_000, "pods of the cluster")
 	flags.IntVar(&s.nodes, "nodes", 5_000, "its nodes")
 	flags.IntVar(&s.bytes, "bytes", 5_000, "size of a pod")
+	flags.IntVar(&s.annotated, "annotated", 100, "percent of pods that ask for profiles")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

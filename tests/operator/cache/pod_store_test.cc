@@ -121,5 +121,13 @@ TEST_F(PodStoreTest, WhatIsHandedOutStaysAfterItsDeletion) {
   EXPECT_EQ(pod->meta.name, "p1");
 }
 
+TEST_F(PodStoreTest, ANodesPodsAreFoundByTheirNamespace) {
+  List({PodJson("a", "1", "n1"), PodJson("b", "1", "n1"), PodJson("b", "2", "n1"),
+        PodJson("b", "3", "n2"), PodJson("c", "1", "n1")});
+  EXPECT_THAT(Names(store_.ListNode("n1", "b")), ElementsAre("b/1", "b/2"));
+  EXPECT_THAT(store_.ListNode("n1", "bb"), IsEmpty());
+  EXPECT_THAT(store_.ListNode("n3", "b"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace flamefleet

@@ -35,9 +35,11 @@ class PoolStatusTest : public testing::Test {
     for (const api::AgentPod& pod : agent_pods_)
       view.agent_pods.push_back(&pod);
     view.host_problem = host_problem_;
-    for (size_t i = 0; i < pods_.size(); ++i) {
-      view.pods.push_back({&pods_[i], &plans_[i], {true, &reports_[0]}});
-    }
+    std::vector<PodView> pods;
+    for (size_t i = 0; i < pods_.size(); ++i)
+      pods.push_back({&pods_[i], &plans_[i], {true, &reports_[0]}});
+    const NodePods sum = SumUpPods(pods, kNow);
+    view.pods = {&sum};
     return PoolStatus(pool_, view, {kNow, settled});
   }
   void AddPod(api::Pod pod, bool all_pods = false) {

@@ -54,6 +54,16 @@ TEST_F(WorkerTest, TheControllerOfAKeyGetsTheRestOfIt) {
   EXPECT_THAT(controller_.reconciled, ElementsAre("a/b"));
 }
 
+TEST_F(WorkerTest, WhatAnOutcomeConcernsIsLookedAtTooOnceForMany) {
+  controller_.answer = Controller::Outcome{.concerns = {"pool/of-both"}};
+  queue_.Add("pool/a");
+  queue_.Add("pool/b");
+  EXPECT_EQ(RunDue(), 2);
+  controller_.answer = Controller::Outcome{};
+  EXPECT_EQ(RunAfter(Worker::kConcernDelay), 1);
+  EXPECT_THAT(controller_.reconciled, ElementsAre("a", "b", "of-both"));
+}
+
 TEST_F(WorkerTest, AFailureIsTriedAgainWithBackOff) {
   controller_.answer = UnavailableError("no");
   queue_.Add("pool/a");
