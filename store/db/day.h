@@ -80,7 +80,8 @@ struct ProfileTotal {
   int64_t duration_ns = 0;
   Total total;
 };
-// Called for each profile of a selection and each of its sample types that is asked for.
+// Called for each profile of a selection and each of its sample types that is asked for; those of a
+// series in the order of their times.
 using TotalVisitor = std::function<void(const ProfileTotal&)>;
 
 class Day {

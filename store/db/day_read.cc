@@ -101,7 +101,7 @@ Status Day::SelectTotals(const Selector& selector, const TimeRange& range,
   return VisitTotals(
       "SELECT time_ns, duration_ns, sample_type_id, is_default, value FROM profile "
       "JOIN total ON profile_id = profile.id "
-      "WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3",
+      "WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns",
       selector, range, wanted);
 }
 

@@ -8,6 +8,7 @@
 #include "base/gzip.h"
 #include "base/log.h"
 #include "store/query/flame_graph.h"
+#include "store/query/level.h"
 #include "store/query/timeline.h"
 #include "store/query/top_table.h"
 
@@ -87,6 +88,7 @@ bool IsLabelValues(const std::string& path) {
 struct QueryHandler::What {
   Selector selector;
   TimeRange range;
+  bool sums_levels = false;  // as google/pprof merges; else a person's mean
 };
 
 const std::vector<std::string>& QueryHandler::Routes() {
@@ -128,11 +130,19 @@ Result<QueryHandler::What> QueryHandler::WhatOf(const HttpServerRequest& request
   FF_ASSIGN_OR_RETURN(what.range, ParseTimeRange(request.QueryValue(prefix + "from"),
                                                  request.QueryValue(prefix + "until"),
                                                  engine_->clock().WallNanos()));
+  const std::string levels = request.QueryValue("levels");
+  if (levels != "" && levels != "mean" && levels != "sum")
+    return InvalidArgumentError("levels '" + levels + "': want mean or sum");
+  what.sums_levels = levels == "sum";
   return what;
 }
 
 Result<MergedProfile> QueryHandler::Merge(const What& what, const MergedProfile* held) const {
-  return engine_->Merge(what.selector, what.range, held);
+  FF_ASSIGN_OR_RETURN(MergedProfile merged, engine_->Merge(what.selector, what.range, held));
+  if (!what.sums_levels) {
+    FF_RETURN_IF_ERROR(MeanLevels(engine_->database(), what.selector, what.range, &merged));
+  }
+  return merged;
 }
 
 Result<HttpServerResponse> QueryHandler::Pprof(const HttpServerRequest& request) {

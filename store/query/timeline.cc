@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/pprof/wrapping_sum.h"
 #include "store/query/full_type.h"
+#include "store/query/level.h"
 
 namespace flamefleet::store {
 namespace {
@@ -34,6 +35,24 @@ void Spread(const ProfileTotal& profile, int64_t from_ns, int64_t step_ns,
   }
 }
 
+// The lines of a selection that is a level, whose lines are known.
+Status FillLevels(Database* database, const Selector& selector, const TimeRange& range,
+                  const std::string& by_label, Timeline* timeline) {
+  std::map<std::string, Level> levels;
+  const auto add = [&](const ProfileTotal& profile) {
+    const std::string value = by_label.empty() ? "" : ValueOf(profile.labels, by_label);
+    if (!timeline->lines.contains(value)) return;  // before the range
+    levels.try_emplace(value, range, timeline->step_ns).first->second.Add(profile);
+  };
+  FF_RETURN_IF_ERROR(
+      database->SelectTotals(selector, {range.from_ns - kLookBackNs, range.until_ns}, add));
+  for (auto& [value, level] : levels) {
+    level.Finish();
+    timeline->lines[value] = {.total = std::llround(level.Mean()), .points = level.Points()};
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
@@ -55,6 +74,7 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
     if (timeline.type.empty()) {
       timeline.type = type;
       timeline.unit = total.type.unit;
+      timeline.is_level = IsLevel(total.type);
     }
     if (type != timeline.type) {
       error = FailedPreconditionError("the query means " + timeline.type + " and " + type +
@@ -80,6 +100,8 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
   };
   FF_RETURN_IF_ERROR(database->SelectTotals(selector, range, add));
   FF_RETURN_IF_ERROR(error);
+  if (timeline.is_level)
+    FF_RETURN_IF_ERROR(FillLevels(database, selector, range, by_label, &timeline));
   return timeline;
 }
 
@@ -93,6 +115,7 @@ std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, siz
   nlohmann::json json = {
       {"type", timeline.type},
       {"unit", timeline.unit},
+      {"level", timeline.is_level},
       {"from", FormatRfc3339(range.from_ns)},
       {"until", FormatRfc3339(range.until_ns)},
       {"stepSeconds", static_cast<double>(timeline.step_ns) / kNanosPerSecond},

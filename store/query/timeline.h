@@ -28,11 +28,13 @@ struct Timeline {
   struct Line {
     int64_t total = 0;
     // points[i]: of each profile the part of its time that lies in step i; of one of a moment, or
-    // whose duration is not known, all of it where it begins.
+    // whose duration is not known, all of it where it begins. Of levels (level.h) the means of the
+    // steps, and `total` is the mean.
     std::vector<int64_t> points;
   };
   std::string type;  // full; empty when nothing matches
   std::string unit;
+  bool is_level = false;  // see level.h
   int64_t step_ns = 0;
   std::map<std::string, Line> lines;  // by value of the label; "" for series without it
 };
@@ -44,8 +46,8 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
                                 const TimeRange& range, int64_t step_ns,
                                 const std::string& by_label);
 
-// {"type", "unit", "from", "until", "stepSeconds", "lineCount", "lines": [{"value", "total",
-// "points"}, ...]}: the `limit` lines with the largest totals, largest first.
+// {"type", "unit", "level", "from", "until", "stepSeconds", "lineCount", "lines": [{"value",
+// "total", "points"}, ...]}: the `limit` lines with the largest totals, largest first.
 std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, size_t limit);
 
 // {"types": [{"type", "unit", "default"}, ...]} of the selected series: what their newest profiles

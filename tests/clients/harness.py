@@ -59,7 +59,7 @@ class StoreTestCase(unittest.TestCase):
 
     def profile_in_store(self, profile_type, sample_type, service):
         """The path of what the store gives for all profiles of a service that has the label team="a.b"."""
-        query = urllib.parse.urlencode({"query": f'{profile_type}:{sample_type}{{service_name="{service}",team="a.b"}}'})
+        query = urllib.parse.urlencode({"query": f'{profile_type}:{sample_type}{{service_name="{service}",team="a.b"}}', "levels": "sum"})
         request = urllib.request.Request(f"{self.store_url}/pprof?{query}", headers={"Authorization": "Bearer reader"})
         path = self.directory / f"{service}-{profile_type}-{sample_type}.pb.gz"
         with urllib.request.urlopen(request) as answer:

@@ -37,7 +37,7 @@ export function Overview({ state }: { state: State }) {
             <th scope="col">Service</th>
             <th scope="col">Over time</th>
             <th scope="col">Average</th>
-            <th scope="col">Total</th>
+            {!answer.level && <th scope="col">Total</th>}
             <th scope="col">Share</th>
           </tr>
         </thead>
@@ -50,8 +50,8 @@ export function Overview({ state }: { state: State }) {
               <td>
                 <Sparkline points={line.points} />
               </td>
-              <td>{formatRate(line.total, seconds, answer.unit)}</td>
-              <td>{formatValue(line.total, answer.unit)}</td>
+              <td>{formatRate(line.total, seconds, answer)}</td>
+              {!answer.level && <td>{formatValue(line.total, answer.unit)}</td>}
               <td class="share" style={{ '--share': percent(line.total, whole).replace(' ', '') }}>
                 {percent(line.total, whole)}
               </td>

@@ -46,7 +46,7 @@ export function TimeChart(props: {
     const begin = Date.parse(first.from) / 1000;
     const length = Math.max(...props.timelines.map((t) => t.answer.lines[0]?.points.length ?? 0));
     const times = Array.from({ length }, (_, i) => begin + i * first.stepSeconds);
-    const rate = (value: number) => formatRate(value, first.stepSeconds, first.unit);
+    const rate = (value: number) => formatRate(value, first.stepSeconds, first);
     const chart = new uPlot(
       {
         width,

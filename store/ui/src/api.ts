@@ -25,6 +25,7 @@ export interface FlameGraphAnswer extends Side {
 export interface TimelineAnswer {
   type: string;
   unit: string;
+  level: boolean; // values say how much there was: means of the steps, not sums
   from: string;
   until: string;
   stepSeconds: number;

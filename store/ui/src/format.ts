@@ -21,8 +21,10 @@ export const percent = (part: number, whole: number) =>
 
 export const signed = (points: number) => `${points > 0 ? '+' : ''}${points.toFixed(2)}`;
 
-// A total per step as a rate: CPU time per time is a number of cores, small ones in thousandths.
-export function formatRate(total: number, seconds: number, unit: string): string {
+// A total per step as a rate, unless it is a level, which is a mean already: CPU time per time is a number of cores,
+// small ones in thousandths.
+export function formatRate(total: number, seconds: number, { unit, level }: { unit: string; level: boolean }): string {
+  if (level) return formatValue(total, unit);
   if (unit === 'nanoseconds') {
     const cores = total / 1e9 / seconds;
     return cores === 0 || cores >= 0.1 ? `${cores.toFixed(2)} cores` : `${(1000 * cores).toFixed(1)} mcores`;

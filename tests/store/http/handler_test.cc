@@ -217,6 +217,58 @@ TEST_F(HandlerTest, TimelineSumsByStepAndLabel) {
   EXPECT_EQ(ever.at("lines")[0].at("total"), 240'000'000);
 }
 
+// Two pods, one of which ends after a minute of two; each has 600 bytes in use.
+TEST_F(HandlerTest, LevelsAreMeansAndWhatWasSpentIsASum) {
+  const auto push = [&](const char* pod, int64_t seconds_ago) {
+    Labels labels = SeriesLabels("shop", "memory");
+    labels["pod"] = pod;
+    PushOrDie(labels, FileAt("hand_mem.pb.gz", kNow - seconds_ago * kNanosPerSecond));
+  };
+  for (const int64_t ago : {120, 105, 90, 75, 60, 45, 30, 15})
+    push("stays", ago);
+  for (const int64_t ago : {120, 105, 90, 75})
+    push("ends", ago);
+  const auto line = [&](const std::string& type, const std::string& by) {
+    return Json(Get(port(), "/timeline",
+                    {{"query", type}, {"from", "now-120s"}, {"step", "30"}, {"by", by}}))
+        .at("lines");
+  };
+  EXPECT_EQ(line("memory:inuse_space", "")[0].at("points"),
+            nlohmann::json({1200, 1200, 600, 600, 600}));
+  EXPECT_EQ(line("memory:inuse_space", "")[0].at("total"), 900);
+  EXPECT_EQ(line("memory:inuse_space", "pod")[0].at("total"), 600);
+  EXPECT_EQ(line("memory:inuse_space", "pod")[1].at("total"), 600);
+  EXPECT_EQ(line("memory:alloc_space", "")[0].at("total"), 12 * 6000);
+
+  const auto total = [&](const std::string& type, const std::string& levels) {
+    return Json(Get(port(), "/top",
+                    {{"query", type}, {"from", "now-1h"}, {"levels", levels}, {"format", "json"}}))
+        .at("total");
+  };
+  EXPECT_EQ(total("memory:inuse_space", ""), 900);
+  EXPECT_EQ(total("memory:inuse_space", "mean"), 900);
+  EXPECT_EQ(total("memory:inuse_space", "sum"), 12 * 600);
+  EXPECT_EQ(total("memory:alloc_space", ""), 12 * 6000);
+  EXPECT_EQ(Get(port(), "/top", {{"levels", "most"}}).status, 400);
+  EXPECT_EQ(Json(Get(port(), "/flamegraph", {{"query", "memory:inuse_space"}})).at("total"), 900);
+}
+
+TEST_F(HandlerTest, ALevelHoldsUntilItsNextProfileAndNotWhileItsSeriesIsAway) {
+  const auto push = [&](int64_t seconds_ago) {
+    PushOrDie(SeriesLabels("shop", "memory"),
+              FileAt("hand_mem.pb.gz", kNow - seconds_ago * kNanosPerSecond));
+  };
+  for (const int64_t ago : {700, 640, 580, 120, 60})
+    push(ago);
+  const nlohmann::json points =
+      Json(Get(port(), "/timeline",
+               {{"query", "memory:inuse_space"}, {"from", "now-600s"}, {"step", "60"}}))
+          .at("lines")[0]
+          .at("points");
+  // The profile of 640 s ago holds at the start of the range; that of 580 s ago for a minute more.
+  EXPECT_EQ(points, nlohmann::json({600, 200, 0, 0, 0, 0, 0, 0, 600, 600, 600}));
+}
+
 TEST_F(HandlerTest, TypesAreThoseThatWereStored) {
   PushOrDie(SeriesLabels("shop"), CpuProfileAt(kNow));
   PushOrDie(SeriesLabels("shop", "memory"), FileAt("hand_mem.pb.gz", kNow));
