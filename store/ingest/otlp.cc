@@ -59,6 +59,16 @@ class Reader {
  private:
   Status ReadScope(std::string_view message, const Status& named, const Labels& resource) {
     constexpr int kProfiles = pb::ScopeProfiles::kProfilesFieldNumber;
+    // Our agents' scopes have the name of the profile type.
+    std::string name;
+    FF_RETURN_IF_ERROR(ForEachMessage(
+        message, pb::ScopeProfiles::kScopeFieldNumber, "scope", [&](std::string_view scope) {
+          return ForEachMessage(scope, pb::InstrumentationScope::kNameFieldNumber, "name",
+                                [&](std::string_view text) {
+                                  name = text.substr(0, limits_.max_label_value_bytes);
+                                  return OkStatus();
+                                });
+        }));
     auto counts = OtlpProfileBuilder::Counts::kBecomeTime;
     const Status looked =
         ForEachMessage(message, kProfiles, "profile", [&](std::string_view profile) {
@@ -67,7 +77,7 @@ class Reader {
         });
     FF_RETURN_IF_ERROR(looked);
     return ForEachMessage(message, kProfiles, "profile", [&](std::string_view profile) {
-      ReadProfile(profile, named, resource, counts);
+      ReadProfile(profile, named, resource, {counts, name});
       return OkStatus();
     });
   }
@@ -131,11 +141,16 @@ class Reader {
                " attributes of a resource and a profile");
   }
 
+  struct Scope {
+    OtlpProfileBuilder::Counts counts;
+    const std::string& name;
+  };
+
   void ReadProfile(std::string_view message, const Status& named, const Labels& resource,
-                   OtlpProfileBuilder::Counts counts) {
+                   const Scope& scope) {
     if (!named.ok()) return Refuse(Refusal::kInvalidLabels, named);
     if (bytes_ > limits_.max_request_bytes) return Refuse(Refusal::kTooLarge, TooLarge());
-    const Status built = builder_.Build(message, counts);
+    const Status built = builder_.Build(message, scope.counts);
     if (!built.ok()) return RefuseBuilt(Refusal::kMalformedProfile, built);
     Labels labels = resource;
     for (const uint32_t index : builder_.attributes()) {
@@ -143,7 +158,8 @@ class Reader {
       const Status added = AddLabel(dictionary_.strings[attribute.key], attribute.value, &labels);
       if (!added.ok()) return RefuseBuilt(Refusal::kInvalidLabels, added);
     }
-    labels[kProfileName] = ProfileTypeOf(builder_.profile(), {});
+    labels[kProfileName] =
+        ProfileTypeOf(builder_.profile(), {{"contentions", scope.name}, {"delay", scope.name}});
     AddSeries(labels, builder_.profile(), &push_);
     bytes_ += push_.series().rbegin()->ByteSizeLong();
     if (bytes_ <= limits_.max_request_bytes) return;

@@ -144,6 +144,15 @@ TEST_F(OtlpTest, ResourceAttributesAreLabelsInBothForms) {
                                   {"share", "0.5"}}));
 }
 
+TEST_F(OtlpTest, ContentionsAreOfAMutexUnlessTheirScopeSaysBlock) {
+  SetType("delay", "nanoseconds");
+  EXPECT_EQ(ReadLabels().at(kProfileName), "mutex");
+  resource_->mutable_scope_profiles(0)->mutable_scope()->set_name("block");
+  EXPECT_EQ(ReadLabels().at(kProfileName), "block");
+  SetType("samples", "count");
+  EXPECT_EQ(ReadLabels().at(kProfileName), "process_cpu");
+}
+
 TEST_F(OtlpTest, WithoutAServiceItIsUnknown) {
   EXPECT_EQ(ReadLabels().at("service_name"), "unknown_service");
 }
