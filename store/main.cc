@@ -4,81 +4,18 @@
 #include <string_view>
 
 #include "base/flags.h"
-#include "base/http/server.h"
 #include "base/log.h"
-#include "base/metrics.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "store/check_command.h"
-#include "store/db/database.h"
 #include "store/export_command.h"
-#include "store/grpc/otlp_server.h"
-#include "store/http/handler.h"
 #include "store/http/tenants.h"
-#include "store/ingest/push.h"
 #include "store/options.h"
+#include "store/query/engine.h"
+#include "store/serve.h"
 
 namespace flamefleet::store {
 namespace {
-
-// A push waits in its handler for the sync of its group: what arrives at once is one group.
-constexpr size_t kHandlerThreads = 16;
-constexpr size_t kMaxConnections = 512;
-
-Status Serve(const StoreOptions& options, int64_t max_bytes, int64_t query_memory) {
-  Access access;
-  if (!options.auth_file.empty()) {
-    FF_ASSIGN_OR_RETURN(access, Access::ReadFile(options.auth_file));
-  }
-  Metrics metrics;
-  const DatabaseOptions for_all = {
-      .directory = options.data, .retention_ns = options.retention.count(), .max_bytes = max_bytes};
-  std::unique_ptr<Database> database;
-  std::unique_ptr<Tenants> tenants;
-  if (options.tenants == 0) {
-    FF_ASSIGN_OR_RETURN(database, Database::Open(for_all, &SystemClock(), &metrics));
-  } else {
-    FF_ASSIGN_OR_RETURN(tenants,
-                        Tenants::Open({.database = for_all,
-                                       .query_memory = static_cast<size_t>(query_memory),
-                                       .max_tenants = static_cast<size_t>(options.tenants)},
-                                      &SystemClock(), &metrics));
-  }
-  StoreHandler handler(database.get(), &SystemClock(), &metrics,
-                       {.query_memory = static_cast<size_t>(query_memory),
-                        .access = access,
-                        .tenants = tenants.get()});
-  std::optional<HttpServerTls> tls;
-  if (!options.tls_cert.empty()) tls = {options.tls_cert, options.tls_key};
-  FF_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
-                      HttpServer::Create({.listen = options.listen,
-                                          .tls = tls,
-                                          .max_body_bytes = PushLimits{}.max_request_bytes,
-                                          .max_connections = kMaxConnections,
-                                          .handler_threads = kHandlerThreads},
-                                         [&](const HttpServerRequest& request) {
-                                           return handler.Handle(request);
-                                         }));
-  std::unique_ptr<OtlpServer> otlp;
-  if (!options.otlp_listen.empty()) {
-    FF_ASSIGN_OR_RETURN(
-        otlp, OtlpServer::Create(options.otlp_listen, tls, [&](const HttpServerRequest& request) {
-          return handler.Handle(request);
-        }));
-    Log(LogLevel::kInfo, "store is listening for OTLP over gRPC",
-        {{"address", options.otlp_listen}, {"otlp_port", otlp->port()}});
-  }
-  Log(LogLevel::kInfo, "store is listening",
-      {{"address", options.listen}, {"port", server->port()}, {"data", options.data}});
-  for (const std::string& address : {options.listen, options.otlp_listen}) {
-    if (address.empty() || IsLoopback(address) || !access.IsOpen()) continue;
-    Log(LogLevel::kWarn, "anyone who reaches this address can read and write profiles",
-        {{"address", address}});
-  }
-  const int signal = WaitForTerminationSignal();
-  Log(LogLevel::kInfo, "store is stopping", {{"signal", signal}});
-  return OkStatus();
-}
 
 int Run(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
@@ -100,8 +37,16 @@ int Run(int argc, char** argv) {
   flags.Text("max-size", "SIZE", "the oldest days go when all take more: 500Mi, 10Gi",
              &options.max_size);
   flags.Text("auth-file", "FILE",
-             "who may read and write (docs/store.md); without it everybody who reaches the address",
+             "who may read and write (docs/store.md), read again when it changes; without it "
+             "everybody who reaches the address",
              &options.auth_file);
+  flags.Text("read-listen", "ADDRESS",
+             "where whoever reaches it may read without a credential, in plain HTTP: on loopback, "
+             "such as 127.0.0.1:4040 in a container for kubectl port-forward",
+             &options.read_listen);
+  flags.Text("probe-listen", "ADDRESS",
+             "where to serve /healthz, /readyz and /metrics alone, in plain HTTP, such as :9090",
+             &options.probe_listen);
   flags.Text("tls-cert", "FILE",
              "certificate chain in PEM: HTTPS alone is served; read again when it changes",
              &options.tls_cert);
@@ -125,6 +70,9 @@ int Run(int argc, char** argv) {
   }
   if (status.ok() && options.tls_cert.empty() != options.tls_key.empty()) {
     status = InvalidArgumentError("--tls-cert and --tls-key go together");
+  }
+  if (status.ok() && !options.read_listen.empty() && !IsLoopback(options.read_listen)) {
+    status = InvalidArgumentError("--read-listen must be on loopback, such as 127.0.0.1:4040");
   }
   const Result<int64_t> max_bytes = ParseSize(options.max_size, kMinMaxSize);
   if (status.ok() && !max_bytes.ok()) status = Annotate(max_bytes.status(), "--max-size");

@@ -12,7 +12,9 @@ namespace flamefleet::store {
 
 struct StoreOptions {
   std::string listen = "127.0.0.1:4040";
-  std::string otlp_listen;  // empty: no gRPC
+  std::string otlp_listen;   // empty: no gRPC
+  std::string read_listen;   // on loopback, who reaches it may read; empty: not served
+  std::string probe_listen;  // probes and metrics alone; empty: only beside the rest
   std::string data;
   std::string auth_file;
   std::string tls_cert;  // with tls_key: HTTPS

@@ -31,6 +31,8 @@ class Access {
   static Result<Access> Parse(std::string_view text);
   static Result<Access> ReadFile(const std::string& path);
 
+  friend bool operator==(const Access&, const Access&) = default;
+
   bool IsOpen() const { return credentials_.empty(); }
   // Known: 401 when not, with the same answer for what exists and what does not.
   bool Knows(const std::string& authorization) const;
@@ -44,6 +46,8 @@ class Access {
     bool may_write = false;
     std::string tenant;  // empty: any
     std::string digest;  // of the header that proves it
+
+    friend bool operator==(const Credential&, const Credential&) = default;
   };
   const Credential* Find(const std::string& authorization) const;
 

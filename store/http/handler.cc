@@ -6,6 +6,7 @@
 
 #include "base/gzip.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "store/http/fleet_handler.h"
 #include "store/http/otlp.h"
 #include "store/ui/assets.h"
@@ -20,6 +21,8 @@ constexpr char kOtlp[] = "otlp";
 constexpr char kQuerier[] = "querier";
 constexpr char kFleet[] = "fleet";
 constexpr char kOther[] = "other";
+// For requests by the API server's proxy, which keeps the other one to itself.
+constexpr char kProxiedAuthorization[] = "x-flamefleet-authorization";
 constexpr size_t kMinCompressedBytes = 1 << 10;  // a smaller answer fits one packet as it is
 
 constexpr char kRoutes[] = R"(flamefleet-store keeps profiles and answers queries about them.
@@ -46,6 +49,8 @@ Queries take
   query=process_cpu:cpu{service_name="shop",pod=~"web-.*"}
                        type (default process_cpu), sample type (default: all in /pprof, else the
                        profile's main one), label matchers = != =~ !~
+  levels=mean          of values that say how much there is (inuse_space, goroutine): the mean over
+                       the time that was profiled; sum: what go tool pprof makes of the profiles
   from=now-1h until=now
                        or RFC 3339, or Unix seconds or milliseconds
 )";
@@ -107,7 +112,7 @@ void Compress(const HttpServerRequest& request, HttpServerResponse* response) {
 class StoreHandler::Impl {
  public:
   Impl(Database* database, const Clock* clock, Metrics* metrics, Options options)
-      : access_(std::move(options.access)),
+      : access_(std::make_shared<const Access>(std::move(options.access))),
         tenants_(options.tenants),
         metrics_(metrics),
         fleet_(clock),
@@ -116,16 +121,28 @@ class StoreHandler::Impl {
     single_ = std::make_unique<ProfileHandlers>(database, clock, metrics, options.query_memory);
   }
 
-  HttpServerResponse Handle(const HttpServerRequest& request) {
+  HttpServerResponse Handle(const HttpServerRequest& request, bool is_reader) {
     const std::string route = RouteOf(request.path);
-    std::optional<HttpServerResponse> refused = CheckAccess(route, request);
+    std::optional<HttpServerResponse> refused =
+        is_reader ? RefuseWrite(route, request) : CheckAccess(route, request);
     HttpServerResponse response = refused ? *std::move(refused) : Dispatch(route, request);
     counters_.Count(route, response.status);
     Compress(request, &response);
     return response;
   }
 
+  void SetAccess(Access access) {
+    auto shared = std::make_shared<const Access>(std::move(access));
+    const MutexLock lock(&mutex_);
+    access_ = std::move(shared);
+  }
+
  private:
+  std::shared_ptr<const Access> CurrentAccess() const {
+    const MutexLock lock(&mutex_);
+    return access_;
+  }
+
   static std::string RouteOf(const std::string& path) {
     if (path == kPushPath) return kPush;
     if (path == "/ingest" || path == "/pyroscope/ingest") return kIngest;
@@ -136,19 +153,31 @@ class StoreHandler::Impl {
     return query.empty() ? kOther : query;
   }
 
+  static bool Writes(const std::string& route, const HttpServerRequest& request) {
+    return IsPush(route) || (route == kFleet && request.method != "GET");
+  }
+
+  static std::optional<HttpServerResponse> RefuseWrite(const std::string& route,
+                                                       const HttpServerRequest& request) {
+    if (!Writes(route, request)) return std::nullopt;
+    return Text(403, "this address is for reading: --listen takes profiles");
+  }
+
   // Probes are for everybody.
   std::optional<HttpServerResponse> CheckAccess(const std::string& route,
                                                 const HttpServerRequest& request) const {
     if (request.path == "/healthz" || request.path == "/readyz") return std::nullopt;
-    const bool writes = IsPush(route) || (route == kFleet && request.method != "GET");
-    const std::string authorization = request.Header("authorization");
+    const bool writes = Writes(route, request);
+    const std::shared_ptr<const Access> access = CurrentAccess();
+    std::string authorization = request.Header("authorization");
+    if (authorization.empty()) authorization = request.Header(kProxiedAuthorization);
     const std::string tenant = tenants_ == nullptr ? "" : Tenants::NameOf(request);
     const bool for_all = route == kOther && request.path != "/metrics";  // the UI itself
-    if (access_.Allows(authorization, writes ? Access::Role::kWrite : Access::Role::kRead,
+    if (access->Allows(authorization, writes ? Access::Role::kWrite : Access::Role::kRead,
                        for_all ? nullptr : &tenant)) {
       return std::nullopt;
     }
-    if (!access_.Knows(authorization)) {
+    if (!access->Knows(authorization)) {
       HttpServerResponse response = Text(401, "this store wants a credential that it knows");
       response.headers["WWW-Authenticate"] = "Basic realm=\"flamefleet-store\"";
       return response;
@@ -203,7 +232,8 @@ class StoreHandler::Impl {
     return handlers.queries.Handle(route, request);
   }
 
-  const Access access_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Access> access_ FF_GUARDED_BY(mutex_);
   Tenants* const tenants_;
   Metrics* const metrics_;
   std::unique_ptr<ProfileHandlers> single_;  // nullptr: there are tenants
@@ -217,7 +247,21 @@ StoreHandler::StoreHandler(Database* database, const Clock* clock, Metrics* metr
 StoreHandler::~StoreHandler() = default;
 
 HttpServerResponse StoreHandler::Handle(const HttpServerRequest& request) {
-  return impl_->Handle(request);
+  return impl_->Handle(request, /*is_reader=*/false);
+}
+
+HttpServerResponse StoreHandler::HandleReader(const HttpServerRequest& request) {
+  return impl_->Handle(request, /*is_reader=*/true);
+}
+
+HttpServerResponse StoreHandler::HandleProbe(const HttpServerRequest& request) {
+  if (request.path == "/healthz" || request.path == "/readyz" || request.path == "/metrics")
+    return HandleReader(request);
+  return Text(404, "there is /healthz, /readyz and /metrics");
+}
+
+void StoreHandler::SetAccess(Access access) {
+  impl_->SetAccess(std::move(access));
 }
 
 }  // namespace flamefleet::store

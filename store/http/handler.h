@@ -35,6 +35,12 @@ class StoreHandler {
   StoreHandler& operator=(const StoreHandler&) = delete;
 
   HttpServerResponse Handle(const HttpServerRequest& request);
+  // From somebody who may read everything, credentials or not, and write nothing.
+  HttpServerResponse HandleReader(const HttpServerRequest& request);
+  // From anybody: /healthz, /readyz and /metrics, nothing else.
+  HttpServerResponse HandleProbe(const HttpServerRequest& request);
+  // What a request is checked by from now on.
+  void SetAccess(Access access);
 
  private:
   class Impl;

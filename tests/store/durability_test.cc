@@ -360,6 +360,7 @@ TEST(StoreBinary, WrongFlagsAreUsageErrors) {
   expect({"--data", "x", "--max-size", "10G"}, "--max-size: size '10G'");
   expect({"--data", "x", "--log-level", "loud"}, "log level 'loud'");
   expect({"--data", "x", "--tls-cert", "x"}, "--tls-cert and --tls-key");
+  expect({"--data", "x", "--read-listen", ":4040"}, "--read-listen must be on loopback");
   expect({"--nonsense"}, "nonsense");
   const CommandResult help = run({"--help"});
   EXPECT_EQ(help.exit_code, 0);

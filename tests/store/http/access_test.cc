@@ -93,5 +93,49 @@ TEST_F(AccessTest, RoutesWantTheirRole) {
   EXPECT_EQ(Ask("GET", "/readyz", "").status, 200);
 }
 
+TEST_F(AccessTest, AProxyThatKeepsTheHeaderToItselfIsGivenAnother) {
+  StoreHandler handler(database_.get(), &clock_, &metrics_, {.access = Good()});
+  const auto ask = [&](const std::map<std::string, std::string>& headers) {
+    return handler.Handle({.method = "GET", .path = "/types", .headers = headers}).status;
+  };
+  EXPECT_EQ(ask({{"x-flamefleet-authorization", "Bearer both"}}), 200);
+  EXPECT_EQ(ask({{"x-flamefleet-authorization", "Bearer agent-token"}}), 403);
+  EXPECT_EQ(ask({{"authorization", "Bearer x"}, {"x-flamefleet-authorization", "Bearer both"}}),
+            401);
+}
+
+TEST_F(AccessTest, OtherCredentialsCountFromTheMomentTheyAreSet) {
+  StoreHandler handler(database_.get(), &clock_, &metrics_, {.access = Good()});
+  const auto ask = [&](const std::string& authorization) {
+    return handler
+        .Handle({.method = "GET", .path = "/types", .headers = {{"authorization", authorization}}})
+        .status;
+  };
+  EXPECT_EQ(ask("Bearer both"), 200);
+  handler.SetAccess(*Access::Parse("read bearer other\n"));
+  EXPECT_EQ(ask("Bearer both"), 401);
+  EXPECT_EQ(ask("Bearer other"), 200);
+}
+
+TEST_F(AccessTest, TheAddressForReadingReadsOnlyAndThatForProbesHasNoProfiles) {
+  StoreHandler handler(database_.get(), &clock_, &metrics_, {.access = Good()});
+  const auto request = [](const std::string& method, const std::string& path) {
+    return HttpServerRequest{.method = method, .path = path};
+  };
+  for (const char* path : {"/types", "/", "/metrics", "/healthz"}) {
+    EXPECT_EQ(handler.HandleReader(request("GET", path)).status, 200) << path;
+  }
+  for (const char* path : {"/push.v1.PusherService/Push", "/pyroscope/ingest", "/ingest",
+                           "/v1development/profiles", "/fleet"}) {
+    EXPECT_EQ(handler.HandleReader(request("POST", path)).status, 403) << path;
+  }
+  for (const char* path : {"/healthz", "/readyz", "/metrics"}) {
+    EXPECT_EQ(handler.HandleProbe(request("GET", path)).status, 200) << path;
+  }
+  for (const char* path : {"/", "/top", "/types", "/fleet", "/metrics/", "/ingest"}) {
+    EXPECT_EQ(handler.HandleProbe(request("GET", path)).status, 404) << path;
+  }
+}
+
 }  // namespace
 }  // namespace flamefleet::store
