@@ -48,6 +48,9 @@ constexpr size_t kMinUnwindTableBytes = 4 << 20;
 constexpr size_t kMaxUnwindTableBytes = 128 << 20;
 constexpr uint64_t kUnwindShareOfLimit = 6;  // a sixth: 42 MiB of 256
 
+constexpr size_t kSymbolCacheBytes = 24 << 20;  // libLLVM's table takes 0.3 MB
+constexpr uint64_t kSymbolShareOfLimit = 6;
+
 // Half of what this process may open: the rest is for connections.
 size_t OpenFileLimit() {
   rlimit limit{};
@@ -60,6 +63,12 @@ size_t UnwindTableBytes() {
   if (!limit) return kUnwindTableBytes;
   return std::clamp<size_t>(*limit / kUnwindShareOfLimit, kMinUnwindTableBytes,
                             kMaxUnwindTableBytes);
+}
+
+size_t SymbolCacheBytes() {
+  const std::optional<uint64_t> limit = OwnMemoryLimit();
+  if (!limit) return kSymbolCacheBytes;
+  return std::min<size_t>(kSymbolCacheBytes, *limit / kSymbolShareOfLimit);
 }
 
 // What is missing without which sampling works, or all that it does not work without.
@@ -104,7 +113,7 @@ class CpuPipeline::Impl {
         parser_(ParserProcess::Installed()),
         unwinder_(sampler_->unwind_maps(), options.proc_root, UnwindTableBytes(), parser_),
         collector_(options.scope, options.proc_root, OpenFileLimit(), SystemClock()),
-        finisher_(options.proc_root, parser_, std::move(sink)) {
+        finisher_(options.proc_root, SymbolCacheBytes(), parser_, std::move(sink)) {
     collector_.SetSampler(sampler_.get());
     collector_.SetUnwinder(&unwinder_);
     collector_.Rotate(std::make_unique<Window>(), sampler_->PeriodNanos());

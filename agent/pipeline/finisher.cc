@@ -7,12 +7,14 @@
 
 namespace flamefleet::agent {
 
-Finisher::Finisher(const std::string& proc_root, std::shared_ptr<ParserProcess> parser,
-                   CpuPipeline::Sink sink)
-    : symbolizer_(proc_root, kSymbolCacheBytes, std::move(parser)), sink_(std::move(sink)) {}
+Finisher::Finisher(const std::string& proc_root, size_t cache_bytes,
+                   std::shared_ptr<ParserProcess> parser, CpuPipeline::Sink sink)
+    : cache_bytes_(cache_bytes),
+      symbolizer_(proc_root, cache_bytes, std::move(parser)),
+      sink_(std::move(sink)) {}
 
 void Finisher::SetCacheHalvings(int halvings) {
-  symbolizer_.SetMaxBytes(kSymbolCacheBytes >> halvings);
+  symbolizer_.SetMaxBytes(cache_bytes_ >> halvings);
   must_trim_ = halvings > halvings_;
   halvings_ = halvings;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finisher: from a full window to one compressed profile per series: names, encodes, compresses.
 //
-// Thread: one owner (ff-symbolize). Bounds: the symbol cache; buffers as large as the largest
+// Thread: one owner (ff-symbolize). Bounds: `cache_bytes` of names; buffers as large as the largest
 // profile.
 #pragma once
 
@@ -18,11 +18,9 @@
 
 namespace flamefleet::agent {
 
-constexpr size_t kSymbolCacheBytes = 24 << 20;  // libLLVM's table takes 0.3 MB
-
 class Finisher {
  public:
-  Finisher(const std::string& proc_root, std::shared_ptr<ParserProcess> parser,
+  Finisher(const std::string& proc_root, size_t cache_bytes, std::shared_ptr<ParserProcess> parser,
            CpuPipeline::Sink sink);
 
   void Finish(const Batch& batch);
@@ -38,6 +36,7 @@ class Finisher {
   const LineCounts& line_counts() const { return symbolizer_.line_counts(); }
 
  private:
+  const size_t cache_bytes_;
   int halvings_ = 0;
   bool must_trim_ = false;  // what the window frees goes back to the kernel
   Symbolizer symbolizer_;

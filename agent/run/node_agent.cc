@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/host/memory_limit.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/reasons.h"
@@ -37,7 +38,8 @@ Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& opt
   NodeAgent* const self = agent.get();
   agent->scraper_ = std::make_unique<Scraper>(
       SystemClock(), &agent->metrics_, &agent->health_,
-      [self](const FinishedProfile& profile) { self->pusher_.Push(profile); });
+      [self](const FinishedProfile& profile) { self->pusher_.Push(profile); },
+      ScrapeLimitsFor(OwnMemoryLimit()));
   agent->StartSampling(options.proc_root);
   FF_ASSIGN_OR_RETURN(agent->http_,
                       ServeEndpoints(options.listen, &agent->metrics_,

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <string>
+
+#include "base/pprof/wrapping_sum.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -74,55 +78,86 @@ std::vector<Delta::StackKey> Delta::KeysOf(const pprof::Profile& profile) const 
   return keys;
 }
 
-bool Delta::WentDown(const Totals& now) const {
-  return std::any_of(past_.begin(), past_.end(), [&now](const auto& entry) {
-    const auto found = now.find(entry.first);
-    if (found == now.end()) {
-      return std::any_of(entry.second.begin(), entry.second.end(), [](int64_t v) { return v > 0; });
+bool Delta::HasRestarted(const Totals& now) const {
+  // Another set of cumulative types is another program.
+  if (now.values.size() * past_.stacks.size() != past_.values.size() * now.stacks.size())
+    return true;
+  const size_t width = past_.stacks.empty() ? 0 : past_.values.size() / past_.stacks.size();
+  size_t at = 0;
+  for (size_t i = 0; i < past_.stacks.size(); ++i) {
+    while (at < now.stacks.size() && now.stacks[at] < past_.stacks[i])
+      ++at;
+    const bool is_there = at < now.stacks.size() && now.stacks[at] == past_.stacks[i];
+    for (size_t c = 0; c < width; ++c) {
+      const int64_t value = is_there ? now.values[at * width + c] : 0;
+      if (value < past_.values[i * width + c]) return true;
     }
-    for (size_t i = 0; i < entry.second.size(); ++i) {
-      if (found->second[i] < entry.second[i]) return true;
-    }
-    return false;
-  });
+  }
+  return false;
 }
 
-void Delta::Apply(pprof::Profile* profile) {
+Status Delta::Apply(pprof::Profile* profile) {
   std::vector<size_t> columns;
   for (size_t i = 0; i < profile->sample_types.size(); ++i) {
     if (IsCumulative(profile->strings.Get(profile->sample_types[i].type))) columns.push_back(i);
   }
-  if (columns.empty()) return;
+  if (columns.empty()) return OkStatus();
 
-  const size_t width = profile->sample_types.size();
+  // Samples by stack, those of one stack as they came.
   const std::vector<StackKey> keys = KeysOf(*profile);
-  Totals now;
-  now.reserve(keys.size());
-  for (size_t s = 0; s < keys.size(); ++s) {
-    Values& values = now[keys[s]];
-    values.resize(columns.size());
-    for (size_t c = 0; c < columns.size(); ++c) {
-      values[c] += profile->values[s * width + columns[c]];
-    }
-  }
-  const bool has_past = has_past_ && !WentDown(now);
+  std::vector<uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&keys](uint32_t s) { return std::pair(keys[s], s); });
+  const auto begins_stack = [&](size_t i) {
+    return i == 0 || keys[order[i]] != keys[order[i - 1]];
+  };
+  size_t stacks = 0;
+  for (size_t i = 0; i < order.size(); ++i)
+    stacks += begins_stack(i);
 
-  // Samples of one stack: the first gets the difference of their sum, the others nothing.
-  Totals left = has_past ? now : Totals();
-  for (size_t s = 0; s < keys.size(); ++s) {
-    const auto sum = left.find(keys[s]);
-    const auto before = past_.find(keys[s]);
-    for (size_t c = 0; c < columns.size(); ++c) {
-      int64_t difference = 0;
-      if (sum != left.end()) {
-        difference = sum->second[c] - (before == past_.end() ? 0 : before->second[c]);
-      }
-      profile->values[s * width + columns[c]] = difference;
+  Totals now;
+  now.stacks.reserve(stacks);
+  now.values.reserve(stacks * columns.size());
+  const size_t width = profile->sample_types.size();
+  const auto value = [&](uint32_t sample, size_t c) -> int64_t& {
+    return profile->values[sample * width + columns[c]];
+  };
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (begins_stack(i)) {
+      now.stacks.push_back(keys[order[i]]);
+      now.values.resize(now.values.size() + columns.size());
     }
-    if (sum != left.end()) left.erase(sum);
+    int64_t* const sums = &now.values[now.values.size() - columns.size()];
+    for (size_t c = 0; c < columns.size(); ++c)
+      sums[c] = pprof::WrappingSum(sums[c], value(order[i], c));
+  }
+  if (room_ != nullptr && !room_->Take(now.Bytes() - past_.Bytes())) {
+    return ResourceExhaustedError(
+        "no memory is left to keep its " + std::to_string(stacks) +
+        " stacks for the next profile; the agent needs a larger memory limit");
+  }
+  const bool has_past = has_past_ && !HasRestarted(now);
+
+  // The first sample of a stack gets the difference of all, the others nothing.
+  size_t stack = 0;   // of `now`, one further
+  size_t before = 0;  // of past_
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool is_first = begins_stack(i);
+    stack += is_first;
+    while (before < past_.stacks.size() && past_.stacks[before] < keys[order[i]])
+      ++before;
+    const bool is_known = before < past_.stacks.size() && past_.stacks[before] == keys[order[i]];
+    for (size_t c = 0; c < columns.size(); ++c) {
+      int64_t& difference = value(order[i], c);
+      difference = 0;
+      if (!is_first || !has_past) continue;
+      difference = now.values[(stack - 1) * columns.size() + c];
+      if (is_known) difference -= past_.values[before * columns.size() + c];
+    }
   }
   past_ = std::move(now);
   has_past_ = true;
+  return OkStatus();
 }
 
 }  // namespace flamefleet::agent

@@ -7,39 +7,70 @@
 // values become 0. A restart is seen by a value that went down or a stack that vanished. Other
 // sample types (inuse_*, goroutine, cpu) stay as they are.
 //
-// Thread: none of its own; one owner, one target.
-// Bounds: one entry of 16 + 8 * (cumulative types) bytes per stack of the last profile.
+// Thread: none of its own; one owner, one target; a DeltaRoom has many.
+// Bounds: 16 + 8 * (cumulative types) bytes per stack of the last profile, of what the room has.
+// Errors: Apply: kResourceExhausted, the room is used up; what was known stays.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/pprof/profile.h"
+#include "base/status.h"
 
 namespace flamefleet::agent {
 
+// Memory for what all targets of an agent keep. Outlives them.
+class DeltaRoom {
+ public:
+  explicit DeltaRoom(size_t bytes) : left_(static_cast<int64_t>(bytes)) {}
+
+  // Less than 0 gives back, which always works.
+  bool Take(int64_t bytes) {
+    if ((left_ -= bytes) >= 0 || bytes <= 0) return true;
+    left_ += bytes;
+    return false;
+  }
+
+ private:
+  std::atomic<int64_t> left_;
+};
+
 class Delta {
  public:
+  // `room` null: as much as it needs.
+  explicit Delta(DeltaRoom* room = nullptr) : room_(room) {}
+  ~Delta() {
+    if (room_ != nullptr) room_->Take(-past_.Bytes());
+  }
+  Delta(const Delta&) = delete;
+  Delta& operator=(const Delta&) = delete;
+
   // Rewrites the values of `profile`, which must be valid.
-  void Apply(pprof::Profile* profile);
+  Status Apply(pprof::Profile* profile);
 
  private:
   // Two hashes of a stack, seeded apart: equal keys are equal stacks.
   using StackKey = std::pair<uint64_t, uint64_t>;
-  struct StackKeyHash {
-    size_t operator()(const StackKey& key) const { return key.first; }
+  struct Totals {
+    std::vector<StackKey> stacks;  // in order, each once
+    std::vector<int64_t> values;   // per stack one of each cumulative sample type
+    int64_t Bytes() const {
+      return static_cast<int64_t>(stacks.size() * sizeof(StackKey) +
+                                  values.size() * sizeof(int64_t));
+    }
   };
-  using Values = std::vector<int64_t>;  // one per cumulative sample type
-  using Totals = std::unordered_map<StackKey, Values, StackKeyHash>;
 
   std::vector<StackKey> KeysOf(const pprof::Profile& profile) const;
-  bool WentDown(const Totals& now) const;
+  bool HasRestarted(const Totals& now) const;
 
   const uint64_t first_seed_ = RandomHashSeed();
   const uint64_t second_seed_ = RandomHashSeed();
+  DeltaRoom* const room_;
   bool has_past_ = false;
   Totals past_;
 };

@@ -10,9 +10,6 @@
 namespace flamefleet::agent {
 namespace {
 
-// Memory of the compact copy.
-constexpr size_t kMaxMergedBytes = 64 << 20;
-
 // Backends make the name of a series of it, in which a colon separates.
 uint32_t SeriesName(uint32_t text, pprof::StringTable& strings) {
   std::string name(strings.Get(text));
@@ -41,14 +38,15 @@ void NameSeries(pprof::Profile& profile) {
 
 Result<std::optional<RewrittenProfile>> RewriteProfile(std::string_view body, int64_t time_ns,
                                                        std::chrono::nanoseconds duration,
-                                                       Delta* delta) {
+                                                       Delta* delta, const ScrapeLimits& limits) {
   pprof::Profile profile;
-  FF_RETURN_IF_ERROR(pprof::Decode(body, {.max_bytes = kMaxRawBytes}, &profile));
+  FF_RETURN_IF_ERROR(
+      pprof::Decode(body, {.max_bytes = limits.raw, .max_memory = limits.decoded}, &profile));
   if (profile.sample_types.empty()) return InvalidArgumentError("the profile has no sample type");
-  delta->Apply(&profile);
+  if (delta != nullptr) FF_RETURN_IF_ERROR(delta->Apply(&profile));
 
   // The merger leaves out what has no value left, and all that only it referred to.
-  pprof::Merger merger(kMaxMergedBytes);
+  pprof::Merger merger(2 * limits.decoded);  // with its tables
   FF_RETURN_IF_ERROR(merger.Add(profile));
   profile = merger.Take();
   if (profile.samples.empty()) return std::optional<RewrittenProfile>();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RewriteProfile: from the bytes that a pod served to the pprof that is sent: validated, deltas
-// only, our time, compact, with types and units that name a series at every backend.
+// only (by `delta`; null: it has no other values), our time, compact, with types and units that
+// name a series at every backend.
 //
 // Thread: any; one caller per Delta.
-// Errors: kResourceExhausted over kMaxRawBytes or a limit of the decoder, kInvalidArgument not a
-//         pprof.
+// Errors: kResourceExhausted over a limit, kInvalidArgument not a pprof.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,10 @@
 #include <string_view>
 
 #include "agent/scrape/delta.h"
+#include "agent/scrape/scrape_limits.h"
 #include "base/status.h"
 
 namespace flamefleet::agent {
-
-// After decompression. Backends take 2 to 4 MiB; decoding needs three times the bytes.
-constexpr size_t kMaxRawBytes = 16 << 20;
 
 struct RewrittenProfile {
   std::string pprof;  // gzip
@@ -30,6 +28,7 @@ struct RewrittenProfile {
 // cumulative type. `duration` is the time between two profiles, for those that do not say.
 Result<std::optional<RewrittenProfile>> RewriteProfile(std::string_view body, int64_t time_ns,
                                                        std::chrono::nanoseconds duration,
-                                                       Delta* delta);
+                                                       Delta* delta,
+                                                       const ScrapeLimits& limits = {});
 
 }  // namespace flamefleet::agent

@@ -2,6 +2,7 @@
 #include "agent/scrape/scrape_job.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "base/http/url.h"
@@ -10,8 +11,6 @@
 namespace flamefleet::agent {
 namespace {
 
-// A compressed profile of a large Go program is below 1 MiB (facts/backends.md).
-constexpr size_t kMaxBodyBytes = 4 << 20;
 // Of an answer's body that goes into a message.
 constexpr size_t kMaxQuotedBody = 120;
 
@@ -32,19 +31,29 @@ bool SameEndpoint(const ScrapeJob& a, const ScrapeJob& b) {
          a.parameters == b.parameters && a.tls == b.tls;
 }
 
+std::optional<std::string> FallbackPath(const ScrapeJob& job) {
+  constexpr std::string_view kAllocs = "/allocs";
+  if (job.key.type != ProfileType::kMemory || !job.path.ends_with(kAllocs)) return std::nullopt;
+  return job.path.substr(0, job.path.size() - kAllocs.size()) + "/heap";
+}
+
+bool ServesDeltas(const ScrapeJob& job) {
+  return job.path.substr(job.path.rfind('/') + 1).starts_with("delta_");
+}
+
 std::chrono::seconds CpuSeconds(const ScrapeJob& job) {
   using std::chrono::seconds;
   return std::max(std::chrono::duration_cast<seconds>(job.interval) - seconds(1), seconds(1));
 }
 
-FetchOptions FetchOptionsOf(const ScrapeJob& job) {
+FetchOptions FetchOptionsOf(const ScrapeJob& job, bool at_fallback) {
   std::map<std::string, std::string> parameters = job.parameters;
   std::chrono::milliseconds timeout = job.timeout;
   if (job.key.type == ProfileType::kCpu) {
     parameters["seconds"] = std::to_string(CpuSeconds(job).count());
     timeout += CpuSeconds(job);
   }
-  std::string target = job.path;
+  std::string target = at_fallback ? *FallbackPath(job) : job.path;
   char separator = target.find('?') == std::string::npos ? '?' : '&';
   for (const auto& [name, value] : parameters) {
     target += separator + UrlEncode(name) + "=" + UrlEncode(value);
@@ -53,9 +62,23 @@ FetchOptions FetchOptionsOf(const ScrapeJob& job) {
   return {.address = job.address,
           .port = job.port,
           .target = std::move(target),
-          .max_body_bytes = kMaxBodyBytes,
           .timeout = timeout,
           .tls = job.tls};
+}
+
+std::optional<std::string> RedirectTarget(const FetchOptions& asked, const FetchResponse& answer) {
+  constexpr std::array kRedirects = {301, 302, 303, 307, 308};
+  if (std::ranges::find(kRedirects, answer.status) == kRedirects.end()) return std::nullopt;
+  std::string target = answer.location;
+  const bool is_v6 = asked.address.find(':') != std::string::npos;
+  const std::string host = std::string(asked.tls ? "https://" : "http://") +
+                           (is_v6 ? "[" + asked.address + "]" : asked.address) + ":" +
+                           std::to_string(asked.port);
+  if (target.starts_with(host + "/")) target.erase(0, host.size());
+  const bool is_path = target.starts_with('/') && !target.starts_with("//");
+  const bool is_plain = std::ranges::all_of(target, [](char c) { return c > ' ' && c <= '~'; });
+  if (!is_path || !is_plain) return std::nullopt;
+  return target.substr(0, target.find('#'));
 }
 
 std::chrono::milliseconds FirstDelay(const ScrapeJob& job) {
@@ -88,8 +111,19 @@ ScrapeFailure FailureOfAnswer(const FetchResponse& response) {
   const std::string body = Quote(response.body);
   if (!body.empty()) message += ": " + body;
   if (body.find("already in use") != std::string::npos) return {reasons::kProfilingInUse, message};
-  if (response.status / 100 == 3) message += " (redirects are not followed)";
-  return {reasons::kHTTPError, message};
+  if (response.status / 100 == 3) message += " (redirects are followed on the same host only)";
+  const bool is_absent = response.status == 404;
+  if (is_absent) message += " (it is asked again every 5 minutes)";
+  return {reasons::kHTTPError, message, is_absent};
+}
+
+std::chrono::milliseconds RestAfter(const ScrapeFailure& failure, int failures,
+                                    std::chrono::milliseconds interval) {
+  constexpr int kMostDoublings = 10;
+  if (failure.is_absent) return kMaxRest;
+  if (failure.reason != reasons::kProfilingInUse) return std::chrono::milliseconds(0);
+  return std::min<std::chrono::milliseconds>(
+      interval * (int64_t{1} << std::min(failures - 1, kMostDoublings)), kMaxRest);
 }
 
 ScrapeFailure FailureOfDecode(const Status& status) {

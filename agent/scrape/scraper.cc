@@ -15,6 +15,7 @@ namespace {
 
 // Beside the time that an endpoint may take: decoding, which waits for that of the other threads.
 constexpr std::chrono::minutes kDecodeLimit{5};
+constexpr int kMaxRedirects = 2;  // of one pull
 constexpr const char* kScrapesName = "flamefleet_agent_scrapes_total";
 constexpr const char* kScrapesHelp = "Scrapes of pprof endpoints, by result.";
 
@@ -30,16 +31,29 @@ std::map<std::string_view, CounterMetric> FailureCounters(Metrics* metrics) {
   return counters;
 }
 
+Result<FetchResponse> FetchFollowing(FetchOptions options, const std::stop_token& stop) {
+  Result<FetchResponse> response = Fetch(options, stop);
+  for (int i = 0; i < kMaxRedirects && response.ok(); ++i) {
+    const std::optional<std::string> target = RedirectTarget(options, *response);
+    if (!target) break;
+    options.target = *target;
+    response = Fetch(options, stop);
+  }
+  return response;
+}
+
 bool IsCpu(const ScrapeJob& job) {
   return job.key.type == ProfileType::kCpu;
 }
 
 }  // namespace
 
-Scraper::Scraper(const Clock& clock, Metrics* metrics, ScrapeObserver* observer, Sink sink)
+Scraper::Scraper(const Clock& clock, Metrics* metrics, ScrapeObserver* observer, Sink sink,
+                 const ScrapeLimits& limits)
     : clock_(clock),
       observer_(observer),
       sink_(std::move(sink)),
+      limits_(limits),
       succeeded_(metrics->Counter(kScrapesName, kScrapesHelp, {{"result", "ok"}})),
       missed_(metrics->Counter("flamefleet_agent_scrape_turns_missed_total",
                                "Turns of scrape jobs that passed before one could begin.")),
@@ -76,7 +90,7 @@ void Scraper::SetJobs(const std::vector<ScrapeJob>& jobs) {
     } else {
       next[job.key] = {.job = job,
                        .due = std::chrono::steady_clock::now() + FirstDelay(job),
-                       .past = std::make_unique<Past>(),
+                       .past = std::make_unique<Past>(&room_),
                        .generation = next_generation_++};
     }
   }
@@ -123,30 +137,45 @@ std::optional<Scraper::Turn> Scraper::AwaitTurn(Lane* lane, const std::stop_toke
 void Scraper::Scrape(Turn turn, const std::stop_token& stop) {
   std::unique_ptr<Past> past = std::move(turn.past);
   ScrapeFailure failure;
-  const std::optional<FinishedProfile> profile = Pull(turn.job, past.get(), stop, &failure);
-  if (stop.stop_requested()) return;
-  if (!Return(turn, std::move(past))) return;  // no longer wanted
+  std::optional<FinishedProfile> profile = Pull(turn.job, past.get(), stop, &failure);
+  // Nothing is there: then elsewhere, or where it was first.
+  if (failure.is_absent && FallbackPath(turn.job)) {
+    past->uses_fallback = !past->uses_fallback;
+    failure = {};
+    profile = Pull(turn.job, past.get(), stop, &failure);
+  }
+  if (stop.stop_requested() || !IsWanted(turn)) return;
+  std::chrono::milliseconds rest{0};
   if (!failure.reason.empty()) {
+    rest = RestAfter(failure, ++past->failures, turn.job.interval);
     failed_.at(failure.reason).Increment();
     observer_->OnCollectFailed(turn.job.key, failure.reason, failure.message);
-    return;
-  }
-  succeeded_.Increment();
-  if (profile) {
-    sink_(*profile);
   } else {
-    observer_->OnNothingToDeliver(turn.job.key);
+    past->failures = 0;
+    succeeded_.Increment();
+    if (profile)
+      sink_(*profile);
+    else
+      observer_->OnNothingToDeliver(turn.job.key);
   }
+  Return(turn, std::move(past), rest);
 }
 
-// Hands the past back; false when the job is gone or reads another endpoint now.
-bool Scraper::Return(const Turn& turn, std::unique_ptr<Past> past) {
+// Not when the job is gone or reads another endpoint now.
+bool Scraper::IsWanted(const Turn& turn) {
   const MutexLock lock(&mutex_);
   const auto found = entries_.find(turn.job.key);
-  if (found == entries_.end() || found->second.generation != turn.generation) return false;
+  return found != entries_.end() && found->second.generation == turn.generation;
+}
+
+void Scraper::Return(const Turn& turn, std::unique_ptr<Past> past, std::chrono::milliseconds rest) {
+  const MutexLock lock(&mutex_);
+  const auto found = entries_.find(turn.job.key);
+  if (found == entries_.end() || found->second.generation != turn.generation) return;
   found->second.past = std::move(past);
+  if (rest.count() > 0)
+    found->second.due = std::max(found->second.due, std::chrono::steady_clock::now() + rest);
   changed_.SignalAll();  // one waits in each lane
-  return true;
 }
 
 Status Scraper::AcquireBody(const std::stop_token& stop) {
@@ -171,10 +200,12 @@ void Scraper::ReleaseBody() {
 
 std::optional<FinishedProfile> Scraper::Pull(const ScrapeJob& job, Past* past,
                                              const std::stop_token& stop, ScrapeFailure* failure) {
-  FetchOptions options = FetchOptionsOf(job);
+  FetchOptions options = FetchOptionsOf(job, past->uses_fallback);
+  options.max_body_bytes = limits_.body;
   bool has_body = false;
   if (IsCpu(job)) {
     options.before_body = [this, &stop, &has_body] {
+      if (has_body) return OkStatus();  // that of a redirect before
       const Status status = AcquireBody(stop);
       has_body = status.ok();
       return status;
@@ -191,8 +222,8 @@ std::optional<FinishedProfile> Scraper::Read(const ScrapeJob& job, const FetchOp
   const Time start = std::chrono::steady_clock::now();
   // No two profiles of one series share a time: backends keep only one of them.
   const int64_t time_ns = std::max(clock_.WallNanos(), past->last_time_ns + 1);
-  const Progress::Work work(progress_, options.timeout + kDecodeLimit);
-  const Result<FetchResponse> response = Fetch(options, stop);
+  const Progress::Work work(progress_, (1 + kMaxRedirects) * options.timeout + kDecodeLimit);
+  const Result<FetchResponse> response = FetchFollowing(options, stop);
   if (!response.ok()) {
     *failure = FailureOfFetch(response.status());
     return std::nullopt;
@@ -203,8 +234,8 @@ std::optional<FinishedProfile> Scraper::Read(const ScrapeJob& job, const FetchOp
   }
   const auto duration = past->last_scrape ? start - *past->last_scrape : Time::duration::zero();
   const MutexLock lock(&decode_mutex_);
-  Result<std::optional<RewrittenProfile>> rewritten =
-      RewriteProfile(response->body, time_ns, duration, &past->delta);
+  Result<std::optional<RewrittenProfile>> rewritten = RewriteProfile(
+      response->body, time_ns, duration, ServesDeltas(job) ? nullptr : &past->delta, limits_);
   if (!rewritten.ok()) {
     *failure = FailureOfDecode(rewritten.status());
     return std::nullopt;

@@ -2,8 +2,9 @@
 // Scraper: pulls the pprof endpoints of pods on this node, each at its own interval.
 //
 // The first scrape of a job is spread over its interval; the one that is due longest goes first. No
-// credential of ours is sent to a pod. A job that fails says so to the observer and is tried again
-// at its next turn; others go on.
+// credential of ours is sent to a pod, and a redirect is followed on the same host only. A job that
+// fails says so to the observer and is tried again at its next turn, or after RestAfter; others go
+// on. The profiles of a job reach the sink in order.
 //
 // A CPU profile is asked for nearly as long as its interval, so those have threads of their own: as
 // many as there are such jobs, since they do nothing but wait.
@@ -12,7 +13,7 @@
 //         "ff-scrape-N" and "ff-cpu-N", which call the sink and the observer.
 // Bounds: kMaxScrapes at once, and kMaxCpuScrapes of CPU; of the latter kMaxCpuBodies are read at a
 //         time; one profile is decoded at a time, so that bodies that unpack to the limit do not
-//         add up. A turn that found no free thread is counted as missed.
+//         add up; ScrapeLimits. A turn that found no free thread is counted as missed.
 #pragma once
 
 #include <chrono>
@@ -28,6 +29,7 @@
 
 #include "agent/scrape/delta.h"
 #include "agent/scrape/scrape_job.h"
+#include "agent/scrape/scrape_limits.h"
 #include "agent/types.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -52,11 +54,12 @@ class Scraper {
  public:
   static constexpr size_t kMaxScrapes = 8;
   static constexpr size_t kMaxCpuScrapes = 128;  // a node has 110 pods unless told otherwise
-  static constexpr size_t kMaxCpuBodies = 8;     // of at most 4 MiB
+  static constexpr size_t kMaxCpuBodies = 8;
   using Sink = std::function<void(const FinishedProfile&)>;
 
   // All must outlive it.
-  Scraper(const Clock& clock, Metrics* metrics, ScrapeObserver* observer, Sink sink);
+  Scraper(const Clock& clock, Metrics* metrics, ScrapeObserver* observer, Sink sink,
+          const ScrapeLimits& limits = {});
   ~Scraper();
   Scraper(const Scraper&) = delete;
   Scraper& operator=(const Scraper&) = delete;
@@ -73,9 +76,12 @@ class Scraper {
 
   // What is known of a job between its scrapes; owned by the one that runs it.
   struct Past {
+    explicit Past(DeltaRoom* room) : delta(room) {}
     Delta delta;
     std::optional<Time> last_scrape;
     int64_t last_time_ns = 0;
+    int failures = 0;  // in a row
+    bool uses_fallback = false;
   };
   struct Entry {
     ScrapeJob job;
@@ -109,11 +115,14 @@ class Scraper {
   void ReleaseBody();
   std::optional<FinishedProfile> Pull(const ScrapeJob& job, Past* past, const std::stop_token& stop,
                                       ScrapeFailure* failure);
-  bool Return(const Turn& turn, std::unique_ptr<Past> past);
+  bool IsWanted(const Turn& turn);
+  void Return(const Turn& turn, std::unique_ptr<Past> past, std::chrono::milliseconds rest);
 
   const Clock& clock_;
   ScrapeObserver* const observer_;
   const Sink sink_;
+  const ScrapeLimits limits_;
+  DeltaRoom room_{limits_.past};
   CounterMetric succeeded_;
   CounterMetric missed_;
   std::map<std::string_view, CounterMetric> failed_;  // by reason; constant after construction

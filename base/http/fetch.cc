@@ -124,8 +124,11 @@ asio::awaitable<Result<FetchResponse>> Ask(Stream& stream, const FetchOptions& o
   }
   if (!parser.is_done()) co_await http::async_read(stream, buffer, parser, Into(error));
   if (error) co_return ReadError(error, options);
-  co_return FetchResponse{.status = static_cast<int>(parser.get().result_int()),
-                          .body = std::move(parser.get().body())};
+  const auto location = parser.get()[http::field::location];
+  FetchResponse response{.status = static_cast<int>(parser.get().result_int()),
+                         .location = std::string(location.data(), location.size())};
+  response.body = std::move(parser.get().body());
+  co_return response;
 }
 
 // `context` is null for plain HTTP.

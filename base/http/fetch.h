@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fetch: one GET of a server that is not trusted, such as a pod: every byte and second is bounded.
 //
-// Thread: any; blocks the caller. A connection per call, no redirects, no credentials.
+// Thread: any; blocks the caller. A connection per call; redirects are told, not followed; no
+// credentials.
 // Units:  milliseconds.
 // Bounds: header and body bytes, the time of the whole exchange.
 // Errors: kFailedPrecondition nothing listens on the port; kUnavailable not reachable, or cut
@@ -49,6 +50,7 @@ struct FetchOptions {
 struct FetchResponse {
   int status = 0;
   std::string body;
+  std::string location;  // where a redirect leads, as the server says it
 };
 
 Result<FetchResponse> Fetch(const FetchOptions& options, const std::stop_token& stop);

@@ -28,7 +28,7 @@ Status TooMany(const std::string& what, size_t limit) {
 class Decoder {
  public:
   Decoder(std::string_view data, const DecodeLimits& limits, Profile* out)
-      : data_(data), limits_(limits), out_(out) {}
+      : data_(data), limits_(limits), left_(limits.max_memory), out_(out) {}
 
   Status Run() {
     FF_RETURN_IF_ERROR(ReadTables());
@@ -66,6 +66,13 @@ class Decoder {
                std::to_string(out_->strings.Size()));
   }
 
+  // Before each element is added.
+  Status Hold(size_t bytes) {
+    if (bytes > left_) return TooMany("bytes in memory", limits_.max_memory);
+    left_ -= bytes;
+    return OkStatus();
+  }
+
   static Status Message(const WireField& field, const char* what) {
     if (field.type != WireType::kBytes) return Bad(std::string(what) + " with another wire type");
     return OkStatus();
@@ -95,6 +102,7 @@ class Decoder {
 
   const std::string_view data_;
   const DecodeLimits& limits_;
+  size_t left_;  // of limits_.max_memory
   Profile* const out_;
   IdMap mapping_ids_;
   IdMap function_ids_;
@@ -139,6 +147,7 @@ Status Decoder::ReadTableField(const WireField& field) {
         if (out_->comments.size() >= limits_.max_elements) {
           return TooMany("comments", limits_.max_elements);
         }
+        FF_RETURN_IF_ERROR(Hold(sizeof(uint32_t)));
         max_string_ = std::max(max_string_, index);
         out_->comments.push_back(static_cast<uint32_t>(index));
         return OkStatus();
@@ -158,6 +167,7 @@ Status Decoder::ReadString(std::string_view text) {
     return text.empty() ? OkStatus() : Bad("string 0 is not empty");
   }
   if (out_->strings.Size() >= limits_.max_strings) return TooMany("strings", limits_.max_strings);
+  FF_RETURN_IF_ERROR(Hold(text.size() + sizeof(uint32_t)));
   if (!IsUtf8(text)) {
     return Bad("string " + std::to_string(out_->strings.Size()) + " is not UTF-8");
   }
@@ -185,6 +195,7 @@ Status Decoder::ReadMapping(std::string_view message) {
   if (out_->mappings.size() >= limits_.max_locations) {
     return TooMany("mappings", limits_.max_locations);
   }
+  FF_RETURN_IF_ERROR(Hold(sizeof(Mapping) + IdMap::kBytesEach));
   uint64_t id = 0;
   Mapping& out = out_->mappings.emplace_back();
   const Status read = ForEachField(message, "mapping", [&](const WireField& field) {
@@ -222,6 +233,7 @@ Status Decoder::ReadFunction(std::string_view message) {
   if (out_->functions.size() >= limits_.max_locations) {
     return TooMany("functions", limits_.max_locations);
   }
+  FF_RETURN_IF_ERROR(Hold(sizeof(Function) + IdMap::kBytesEach));
   uint64_t id = 0;
   Function& out = out_->functions.emplace_back();
   const Status read = ForEachField(message, "function", [&](const WireField& field) {
@@ -257,6 +269,7 @@ Status Decoder::ReadLocation(std::string_view message) {
   if (out_->locations.size() >= limits_.max_locations) {
     return TooMany("locations", limits_.max_locations);
   }
+  FF_RETURN_IF_ERROR(Hold(sizeof(Location) + IdMap::kBytesEach));
   uint64_t id = 0;
   uint64_t mapping_id = 0;
   Location& out = out_->locations.emplace_back();
@@ -290,6 +303,7 @@ Status Decoder::ReadLocation(std::string_view message) {
 
 Status Decoder::ReadLine(std::string_view message) {
   if (out_->lines.size() >= limits_.max_elements) return TooMany("lines", limits_.max_elements);
+  FF_RETURN_IF_ERROR(Hold(sizeof(Line)));
   uint64_t function_id = 0;
   Line& out = out_->lines.emplace_back();
   const Status read = ForEachField(message, "line", [&](const WireField& field) {
@@ -323,6 +337,7 @@ Status Decoder::ReadSamples() {
 
 Status Decoder::ReadSample(std::string_view message) {
   if (out_->samples.size() >= limits_.max_samples) return TooMany("samples", limits_.max_samples);
+  FF_RETURN_IF_ERROR(Hold(sizeof(Sample)));
   Sample& out = out_->samples.emplace_back();
   out.first_location = static_cast<uint32_t>(out_->sample_locations.size());
   out.first_label = static_cast<uint32_t>(out_->sample_labels.size());
@@ -341,6 +356,7 @@ Status Decoder::ReadSample(std::string_view message) {
           if (out_->sample_locations.size() >= limits_.max_elements) {
             return TooMany("locations in all samples", limits_.max_elements);
           }
+          FF_RETURN_IF_ERROR(Hold(sizeof(index)));
           out_->sample_locations.push_back(index);
           return OkStatus();
         });
@@ -349,6 +365,7 @@ Status Decoder::ReadSample(std::string_view message) {
           if (out_->values.size() >= limits_.max_elements) {
             return TooMany("values", limits_.max_elements);
           }
+          FF_RETURN_IF_ERROR(Hold(sizeof(value)));
           out_->values.push_back(static_cast<int64_t>(value));
           return OkStatus();
         });
@@ -375,6 +392,7 @@ Status Decoder::ReadLabel(std::string_view message) {
   if (out_->sample_labels.size() >= limits_.max_elements) {
     return TooMany("labels", limits_.max_elements);
   }
+  FF_RETURN_IF_ERROR(Hold(sizeof(Label)));
   Label& out = out_->sample_labels.emplace_back();
   return ForEachField(message, "label", [&](const WireField& field) {
     switch (field.number) {

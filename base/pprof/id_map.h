@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@ namespace flamefleet::pprof {
 
 class IdMap {
  public:
+  static constexpr size_t kBytesEach = sizeof(std::pair<uint64_t, uint32_t>);
+
   void Add(uint64_t id) {
     sequential_ = sequential_ && id == ids_.size() + 1;
     ids_.push_back({id, static_cast<uint32_t>(ids_.size())});

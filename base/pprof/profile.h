@@ -136,6 +136,8 @@ struct DecodeLimits {
   size_t max_depth = 4096;  // locations of one sample
   size_t max_elements =
       4 << 20;  // each: values, locations and labels of all samples; lines; comments
+  // What the profile takes in memory, the room left out that vectors keep for more.
+  size_t max_memory = SIZE_MAX;
 };
 
 // Reads a pprof, plain or gzip, into `out` (cleared first; unspecified after an error).

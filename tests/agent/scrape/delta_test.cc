@@ -33,7 +33,7 @@ pprof::Profile MemoryProfile(const std::vector<Row>& rows,
 }
 
 std::vector<int64_t> Apply(Delta* delta, pprof::Profile profile) {
-  delta->Apply(&profile);
+  EXPECT_TRUE(delta->Apply(&profile).ok());
   return profile.values;
 }
 
@@ -88,7 +88,7 @@ TEST(Delta, ALongNameIsHashedOnceHoweverManyLocationsHaveIt) {
     profile.lines.push_back({.function = 0, .line = 1});
   }
   Delta delta;
-  delta.Apply(&profile);
+  ASSERT_TRUE(delta.Apply(&profile).ok());
   profile.values[0] = 5;
   for (uint32_t i = 1; i < kLocations; ++i)
     profile.values[size_t{2} * i] = 2;
@@ -109,6 +109,31 @@ TEST(Delta, StacksThatOnlyANameTellsApartAreTwo) {
   Delta delta;
   Apply(&delta, profile(1, 2));
   EXPECT_THAT(Apply(&delta, profile(11, 5)), ElementsAre(10, 0, 3, 0));
+}
+
+TEST(Delta, AnotherSetOfCumulativeTypesStartsAgain) {
+  Delta delta;
+  pprof::Profile two = MemoryProfile({{1, 60, 5}});
+  two.sample_types[1].type = two.strings.Intern("alloc_space");
+  Apply(&delta, std::move(two));
+  EXPECT_THAT(Apply(&delta, MemoryProfile({{1, 70, 5}})), ElementsAre(0, 5));
+  EXPECT_THAT(Apply(&delta, MemoryProfile({{1, 71, 5}})), ElementsAre(1, 5));
+}
+
+TEST(Delta, WhatHasNoRoomIsRefusedAndForgetsNothing) {
+  DeltaRoom room(60);  // of two stacks with one cumulative type
+  pprof::Profile three = MemoryProfile({{1, 70, 0}, {2, 1, 0}, {3, 1, 0}});
+  {
+    Delta other(&room);
+    Apply(&other, MemoryProfile({{1, 1, 0}}));
+    Delta delta(&room);
+    Apply(&delta, MemoryProfile({{1, 60, 0}}));
+    EXPECT_EQ(delta.Apply(&three).code(), StatusCode::kResourceExhausted);
+    EXPECT_THAT(Apply(&delta, MemoryProfile({{1, 71, 0}})), ElementsAre(11, 0));
+  }
+  Delta delta(&room);
+  Apply(&delta, MemoryProfile({{1, 60, 0}, {2, 1, 0}}));
+  EXPECT_THAT(Apply(&delta, MemoryProfile({{1, 61, 0}, {2, 1, 0}})), ElementsAre(1, 0, 0, 0));
 }
 
 TEST(Delta, OtherSampleTypesStayAsTheyAre) {

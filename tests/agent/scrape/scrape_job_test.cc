@@ -69,12 +69,40 @@ TEST(ScrapeJob, EachFailureHasItsReason) {
   EXPECT_EQ(FailureOfDecode(InvalidArgumentError("x")).reason, reasons::kNotAProfile);
 }
 
+TEST(ScrapeJob, OnlyRedirectsOfTheSameHostHaveATarget) {
+  const auto target = [](const std::string& location, int status = 302) {
+    const FetchOptions asked = {.address = "10.0.0.1", .port = 6060, .target = "/pprof"};
+    return RedirectTarget(asked, {.status = status, .location = location}).value_or("none");
+  };
+  EXPECT_EQ(target("/pprof/heap?x=1#top"), "/pprof/heap?x=1");
+  EXPECT_EQ(target("http://10.0.0.1:6060/pprof/"), "/pprof/");
+  EXPECT_EQ(target("/pprof/", 200), "none");
+  for (const char* const elsewhere :
+       {"", "http://10.0.0.1:6061/", "https://10.0.0.1:6060/", "http://10.0.0.1:60601/",
+        "http://10.0.0.1:6060@169.254.169.254/", "//169.254.169.254/", "http://169.254.169.254/",
+        "/a b", "heap"}) {
+    EXPECT_EQ(target(elsewhere), "none") << elsewhere;
+  }
+  const FetchOptions v6 = {.address = "fd00::1", .port = 443, .tls = FetchTls{}};
+  EXPECT_EQ(RedirectTarget(v6, {.status = 308, .location = "https://[fd00::1]:443/x"}), "/x");
+}
+
+TEST(ScrapeJob, WhatIsAbsentOrInUseRestsAndOtherFailuresDoNot) {
+  using std::chrono::seconds;
+  EXPECT_EQ(RestAfter(FailureOfAnswer({404, ""}), 1, seconds(15)), kMaxRest);
+  const ScrapeFailure in_use = FailureOfAnswer({500, "cpu profiling already in use"});
+  EXPECT_EQ(RestAfter(in_use, 1, seconds(15)), seconds(15));
+  EXPECT_EQ(RestAfter(in_use, 3, seconds(15)), seconds(60));
+  EXPECT_EQ(RestAfter(in_use, 1000, seconds(15)), kMaxRest);
+  EXPECT_EQ(RestAfter(FailureOfAnswer({500, ""}), 9, seconds(15)), seconds(0));
+}
+
 TEST(ScrapeJob, WhatAPodSaysIsQuotedPrintableAndShort) {
   const std::string message =
       FailureOfAnswer({500, "\x1b[31mred\n" + std::string(9999, 'x')}).message;
   EXPECT_THAT(message, HasSubstr("500: ?[31mred?xxx"));
   EXPECT_LT(message.size(), 200U);
-  EXPECT_THAT(FailureOfAnswer({302, ""}).message, HasSubstr("redirects are not followed"));
+  EXPECT_THAT(FailureOfAnswer({302, ""}).message, HasSubstr("on the same host only"));
 }
 
 }  // namespace

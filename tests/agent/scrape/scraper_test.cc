@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -224,6 +225,58 @@ TEST_F(ScraperTest, HostileEndpointsFailWithAReasonAndDoNotStopOthers) {
     EXPECT_THAT(ledger_.FailureOf(name), HasSubstr(reason));
   }
   EXPECT_TRUE(WaitUntil([&] { return !ledger_.Profiles().empty(); }));
+}
+
+TEST_F(ScraperTest, ARedirectOnTheSameHostIsFollowed) {
+  const std::string profile = pprof::ReadProfileFile("hand_goroutine.pb.gz");
+  const auto pod = *HttpServer::Create({.listen = "127.0.0.1:0"}, [&](const auto& request) {
+    if (request.path == "/moved/") return HttpServerResponse{.body = profile};
+    return HttpServerResponse{.status = 301, .headers = {{"Location", "/moved/"}}};
+  });
+  scraper_.SetJobs(
+      {Job("app", pod->port(), "/moved"), Job("cpu", pod->port(), "/moved", ProfileType::kCpu)});
+  std::set<std::string> seen;
+  EXPECT_TRUE(WaitUntil([&] {
+    for (const FinishedProfile& finished : ledger_.Profiles())
+      seen.insert(finished.collection.container);
+    return seen.size() == 2;
+  })) << ledger_.FailureOf("app")
+      << ledger_.FailureOf("cpu");
+}
+
+TEST_F(ScraperTest, MemoryIsTakenFromHeapWhereThereIsNoAllocs) {
+  const Pod pod({{"/debug/pprof/heap", pprof::ReadProfileFile("hand_goroutine.pb.gz")}});
+  scraper_.SetJobs({Job("app", pod.port(), "/debug/pprof/allocs", ProfileType::kMemory)});
+  EXPECT_TRUE(WaitUntil([&] { return ledger_.Profiles().size() >= 3; }));
+  EXPECT_EQ(ledger_.FailureOf("app"), "");
+}
+
+TEST_F(ScraperTest, WhatIsServedAsADeltaIsSentAsItIs) {
+  const Pod pod({{"/debug/pprof/delta_mutex", pprof::ReadProfileFile("hand_mutex.pb.gz")}});
+  scraper_.SetJobs({Job("app", pod.port(), "/debug/pprof/delta_mutex", ProfileType::kMutex)});
+  ASSERT_TRUE(WaitUntil([&] { return ledger_.Profiles().size() >= 2; }));
+  const pprof::Profile served = pprof::DecodeOrDie(pprof::ReadProfileFile("hand_mutex.pb.gz"));
+  for (const FinishedProfile& profile : ledger_.Profiles()) {
+    const pprof::Profile sent = pprof::DecodeOrDie(profile.pprof);
+    EXPECT_EQ(std::accumulate(sent.values.begin(), sent.values.end(), int64_t{0}),
+              std::accumulate(served.values.begin(), served.values.end(), int64_t{0}));
+  }
+}
+
+TEST_F(ScraperTest, ATypeThatIsNotServedIsAskedForSeldom) {
+  std::atomic<int> asked = 0;
+  const std::string profile = pprof::ReadProfileFile("hand_goroutine.pb.gz");
+  const auto pod = *HttpServer::Create({.listen = "127.0.0.1:0"}, [&](const auto& request) {
+    if (request.path == "/goroutine") return HttpServerResponse{.body = profile};
+    ++asked;
+    return HttpServerResponse{.status = 404};
+  });
+  scraper_.SetJobs({Job("absent", pod->port(), "/mutex", ProfileType::kMutex),
+                    Job("app", pod->port(), "/goroutine")});
+  EXPECT_TRUE(WaitUntil([&] { return asked > 0; }));
+  const size_t before = ledger_.Profiles().size();
+  EXPECT_TRUE(WaitUntil([&] { return ledger_.Profiles().size() >= before + 10; }));
+  EXPECT_EQ(asked, 1);
 }
 
 TEST_F(ScraperTest, AChangeThatLeavesTheEndpointKeepsTheJobsPast) {

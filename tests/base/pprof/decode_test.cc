@@ -171,8 +171,8 @@ TEST(Decode, EachLimitIsAnExhaustedResource) {
   const std::string bytes = p.SerializeAsString();
   ASSERT_TRUE(DecodeBytes(bytes).ok());
   const std::vector<DecodeLimits> limits = {
-      {.max_sample_types = 1}, {.max_bytes = 10}, {.max_samples = 1}, {.max_locations = 0},
-      {.max_strings = 2},      {.max_depth = 1},  {.max_elements = 1}};
+      {.max_sample_types = 1}, {.max_bytes = 10}, {.max_samples = 1},  {.max_locations = 0},
+      {.max_strings = 2},      {.max_depth = 1},  {.max_elements = 1}, {.max_memory = 100}};
   for (size_t i = 0; i < limits.size(); ++i) {
     EXPECT_EQ(DecodeBytes(bytes, limits[i]).code(), StatusCode::kResourceExhausted) << i;
   }
