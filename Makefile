@@ -84,7 +84,8 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	cd tests/bench/gzippeers && go build -o ../../../build/release/bin/gzippeers .
 	profile=$$(mktemp) && FF_PROFILE_OUT=$$profile build/release/bin/profile_bench && build/release/bin/gzippeers $$profile; \
 	  status=$$?; rm $$profile; exit $$status
-	for bench in ring_bench spool_bench symbol_bench unwind_bench; do build/release/bin/$$bench || exit 1; done
+	cd tests/bench/ringpeer && go build -o ../../../build/release/bin/ringpeer .
+	for bench in ring_bench spool_bench symbol_bench unwind_bench; do FF_RING_PEER=build/release/bin/ringpeer build/release/bin/$$bench || exit 1; done
 	directory=$$(mktemp -d) && build/release/bin/store_bench $$directory; rm -r $$directory
 	tests/bench/store_load.mjs
 	tests/bench/agent_minute
@@ -111,9 +112,10 @@ skew: programs ## Mix operator and agents of this tree with those of PREVIOUS (a
 	e2e/cluster down
 	git worktree remove --force build/previous
 
-soak: programs ## Kill the store, walk the kinds' schemas, 1,000 containers; fuzz each parser for SOAK_SECONDS (600) (root)
-	cmake --build --preset release -j $(JOBS) --target short_lived_test store_durability_test walk_apiserver_test
+soak: programs ## Kill the store and the agent, walk the kinds' schemas, 1,000 containers; fuzz each parser for SOAK_SECONDS (600) (root)
+	cmake --build --preset release -j $(JOBS) --target short_lived_test store_durability_test walk_apiserver_test agent_kill_test
 	FF_STORE_KILLS=200 build/release/bin/store_durability_test --gtest_filter='*Kill9*'
+	FF_AGENT_KILLS=50 build/release/bin/agent_kill_test
 	for seed in 1 2 3 4 5; do FF_WALK_SEED=$$seed$$RANDOM FF_WALK_STEPS=3000 build/release/bin/walk_apiserver_test || exit 1; done
 	FF_CONTAINERS=1000 FF_PROCESSES=36000 build/release/bin/short_lived_test
 	CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DFF_FUZZ=ON -DFF_SANITIZE=address,undefined

@@ -3,10 +3,9 @@
 
 #include <sqlite3.h>
 
+#include <cstdlib>
 #include <map>
 #include <thread>
-
-#include "base/status.h"
 
 namespace flamefleet {
 namespace {
@@ -58,7 +57,7 @@ void UseSlowDisk(std::chrono::microseconds delay) {
   slow_disk.zName = "slow";
   slow_disk.pNext = nullptr;
   slow_disk.xOpen = &Open;
-  FF_CHECK(sqlite3_vfs_register(&slow_disk, /*makeDflt=*/1) == SQLITE_OK);
+  if (sqlite3_vfs_register(&slow_disk, /*makeDflt=*/1) != SQLITE_OK) std::abort();
 }
 
 }  // namespace flamefleet
