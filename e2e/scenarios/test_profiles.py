@@ -14,6 +14,25 @@ from clusterlib.shell import run
 from clusterlib.store import parse_top
 from scenarios.support import FREQUENCY_HZ, Scenario
 
+# Pods that are opted in by annotations alone, one for each way to say where the endpoint is. The container `endpoint`
+# serves pprof.
+PYROSCOPE = {"pyroscope.io/scrape": "true", "pyroscope.io/profile-cpu-enabled": "false",
+             "pyroscope.io/profile-mem-enabled": "true"}
+GRAFANA = {"profiles.grafana.com/memory.scrape": "true"}
+ANNOTATED_PODS = {
+    "port-undeclared": {**PYROSCOPE, "pyroscope.io/port": "6060"},
+    "path-and-parameter": {**PYROSCOPE, "pyroscope.io/port": "6060",
+                           "pyroscope.io/profile-mem-path": "/internal/memory",
+                           "pyroscope.io/profile-mem-param-key": "open"},
+    "https": {**PYROSCOPE, "pyroscope.io/port": "6443", "pyroscope.io/scheme": "https"},
+    "port-name": {**GRAFANA, "profiles.grafana.com/memory.port_name": "pprof"},
+    "grafana-path-https": {**GRAFANA, "profiles.grafana.com/memory.port": "6443",
+                           "profiles.grafana.com/memory.scheme": "https",
+                           "profiles.grafana.com/memory.path": "/debug/pprof/heap"},
+    "sidecar": {**GRAFANA, "profiles.grafana.com/memory.port_name": "pprof"},
+}
+DECLARED = {"port-name", "sidecar"}
+
 # The shares' standard deviation is then below two points even if samples fell at random.
 ENOUGH_MILLISECONDS = 1000 * 600 / FREQUENCY_HZ
 TOLERANCE_POINTS = 5
@@ -60,6 +79,34 @@ class Profiles(Scenario):
                                       lambda: function in (top := self.store.top(query, "now-1h", unit=unit)).share
                                       and top)
                 self.assertGreater(top.share[function], 50)
+
+
+    def test_annotations_of_both_families_say_where_to_pull(self):
+        self.kubectl("create", "namespace", "annotations")
+        self.addCleanup(self.kubectl, "delete", "namespace", "annotations", "--wait=false")
+        self.kubectl.apply([annotated_pod(name, annotations) for name, annotations in ANNOTATED_PODS.items()])
+        for name in ANNOTATED_PODS:
+            container = ', container="endpoint"' if name in DECLARED else ""
+            query = f'memory:alloc_space{{namespace="annotations", pod="{name}"{container}}}'
+            with self.subTest(pod=name):
+                top = self.eventually(f"the memory profile of {name} is in the store",
+                                      lambda: "main.buildRows" in (top := self.store.top(
+                                          query, self.since, unit="B")).share and top)
+                self.assertGreater(top.share["main.buildRows"], 50)
+
+
+def annotated_pod(name, annotations):
+    endpoint = {"name": "endpoint", "image": "flamefleet-gopprof:dev", "imagePullPolicy": "Never",
+                "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "50m", "memory": "64Mi"}}}
+    if name in DECLARED:
+        endpoint["ports"] = [{"name": "pprof", "containerPort": 6060}]
+    containers = [endpoint]
+    if name == "sidecar":
+        containers.insert(0, {"name": "main", "image": "flamefleet-burn:dev", "imagePullPolicy": "Never",
+                              "resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": "50m", "memory": "32Mi"}}})
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "annotations", "annotations": annotations},
+            "spec": {"terminationGracePeriodSeconds": 1, "containers": containers}}
 
 
 class Plugin(Scenario):

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command gopprof is a workload with Go's own profiling endpoint on :6060. Its CPU profile shows hashBlocks, its memory
-// profile buildRows.
+// profile buildRows. The same is on :6443 with a certificate that nobody signed but itself, and the memory profile at
+// /internal/memory for who asks with key=open.
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"log"
+	"math/big"
 	"net/http"
-	_ "net/http/pprof"
+	"net/http/pprof"
 	"time"
 )
 
@@ -54,7 +61,31 @@ func work() {
 	}
 }
 
+func selfSigned() tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		log.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key}
+}
+
 func main() {
 	go work()
+	http.HandleFunc("/internal/memory", func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("key") != "open" {
+			http.Error(w, "who are you?", http.StatusForbidden)
+			return
+		}
+		pprof.Handler("heap").ServeHTTP(w, r)
+	})
+	go func() {
+		server := &http.Server{Addr: ":6443", TLSConfig: &tls.Config{Certificates: []tls.Certificate{selfSigned()}}}
+		log.Fatal(server.ListenAndServeTLS("", ""))
+	}()
 	log.Fatal(http.ListenAndServe(":6060", nil))
 }
