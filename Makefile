@@ -85,7 +85,7 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	profile=$$(mktemp) && FF_PROFILE_OUT=$$profile build/release/bin/profile_bench && build/release/bin/gzippeers $$profile; \
 	  status=$$?; rm $$profile; exit $$status
 	cd tests/bench/ringpeer && go build -o ../../../build/release/bin/ringpeer .
-	for bench in ring_bench spool_bench symbol_bench unwind_bench; do FF_RING_PEER=build/release/bin/ringpeer build/release/bin/$$bench || exit 1; done
+	for bench in ring_bench spool_bench delivery_bench symbol_bench unwind_bench; do FF_RING_PEER=build/release/bin/ringpeer build/release/bin/$$bench || exit 1; done
 	directory=$$(mktemp -d) && build/release/bin/store_bench $$directory; rm -r $$directory
 	tests/bench/store_load.mjs
 	tests/bench/agent_minute
