@@ -14,9 +14,9 @@ const number = (field, value) => [...varint(field << 3), ...varint(value)];
 const bytes = (field, data) => [...varint((field << 3) | 2), ...varint(data.length), ...data];
 const packed = (field, values) => bytes(field, values.flatMap(varint));
 
-// `stacks`: {"main;work;leaf": nanoseconds}, outermost first.
-export function cpuProfile(stacks, timeMs) {
-  const strings = ['', 'cpu', 'nanoseconds'];
+// `stacks`: {"main;work;leaf": value}, outermost first.
+export function profileOf([type, unit], stacks, timeMs) {
+  const strings = [''];
   const text = (s) => (strings.includes(s) ? strings.indexOf(s) : strings.push(s) - 1);
   const functions = [];
   const locationOf = (name) =>
@@ -24,7 +24,7 @@ export function cpuProfile(stacks, timeMs) {
   const samples = Object.entries(stacks).map(([stack, value]) =>
     bytes(2, [...packed(1, stack.split(';').reverse().map(locationOf)), ...packed(2, [value])]),
   );
-  const valueType = [...number(1, text('cpu')), ...number(2, text('nanoseconds'))];
+  const valueType = [...number(1, text(type)), ...number(2, text(unit))];
   return Buffer.from([
     ...bytes(1, valueType),
     ...samples.flat(),
@@ -37,6 +37,8 @@ export function cpuProfile(stacks, timeMs) {
     ...number(12, 10_000_000),
   ]);
 }
+
+export const cpuProfile = (stacks, timeMs) => profileOf(['cpu', 'nanoseconds'], stacks, timeMs);
 
 export async function push(url, labels, profile, headers = {}) {
   const response = await fetch(`${url}/push.v1.PusherService/Push`, {

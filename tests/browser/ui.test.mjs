@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, beforeEach, test } from 'node:test';
-import { cpuProfile, push } from './pprof.mjs';
+import { cpuProfile, profileOf, push } from './pprof.mjs';
 
 // The packages are installed in the build tree, beside which this file does not lie.
 const require = createRequire(join(process.env.FF_NODE_MODULES ?? import.meta.dirname ?? '.', 'x.js'));
@@ -55,6 +55,18 @@ before(async () => {
   const numbers = Array.from({ length: 317 }, (_, i) => i);
   const huge = Object.fromEntries(numbers.flatMap((i) => numbers.map((j) => [`main;f${i};g${j}`, 1e6 * (1 + ((i * j) % 7))])));
   await push(url, { __name__: 'huge', service_name: 'shop' }, cpuProfile(huge, now - 10 * minute));
+  // What there is, not what was spent: four times the same, a minute apart.
+  for (const ago of [13, 12, 11, 10])
+    await push(
+      url,
+      { __name__: 'memory', service_name: 'shop' },
+      profileOf(['inuse_space', 'bytes'], { 'main;cache': 3 << 20, 'main;index': 1 << 20 }, now - ago * minute),
+    );
+  await push(
+    url,
+    { __name__: 'marked', service_name: kHostile, pod: `"${kHostile}` },
+    cpuProfile({ main: 1e9 }, now - 10 * minute),
+  );
   browser = await puppeteer.launch({
     executablePath: '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
@@ -172,7 +184,7 @@ test('search by keyboard marks matches in the table and in the graph', async () 
   await until(() => document.querySelectorAll('.functions tbody tr').length === 1);
   assert.deepEqual(await names(), ['main.leafA']);
   assert.equal(await text('.functions mark'), 'leafA');
-  await until(() => /1 frames match, 50.00 %/.test(document.querySelector('.found')?.innerText ?? ''));
+  await until(() => /1 frame matches, 50.00 %/.test(document.querySelector('.found')?.innerText ?? ''));
   const marked = await page.$$eval('.d3-flame-graph g.frame', (all) =>
     all.filter((g) => g.querySelector('rect').getAttribute('fill') === '#e600e6').map((g) => g.getAttribute('name')),
   );
@@ -271,7 +283,7 @@ test('a graph of 100,000 frames says what it leaves out, and shows it on demand'
   await until(() => !/left out/.test(document.querySelector('.line').innerText));
   await graphShown();
   await page.type('input[type=search]', 'g31');
-  await until(() => /2536 frames match/.test(document.querySelector('.found')?.innerText ?? ''));
+  await until(() => /2,536 frames match/.test(document.querySelector('.found')?.innerText ?? ''));
   await clickFrame('f30');
   await isAbout('f30', await widthOf('total'));
   await page.waitForSelector(frame('g31'));
@@ -381,6 +393,29 @@ test('a function named as markup is text', async () => {
   assert.ok((await frames()).includes(kHostile));
   assert.equal(await page.$$eval('#app img[src="x"]', (all) => all.length), 0);
   await finish('hostile');
+});
+
+test('labels that are markup are text', async () => {
+  await open({ type: 'marked:cpu' });
+  await page.waitForSelector('.overview tbody tr');
+  assert.equal(await text('.overview tbody a'), kHostile);
+  await Promise.all([page.waitForNavigation(), page.click('.overview tbody a')]);
+  await graphShown();
+  assert.equal(await page.$$eval('#app img[src="x"]', (all) => all.length), 0);
+  await finish('hostile-labels');
+});
+
+test('memory in use is a mean, in the list, the chart and the graph', async () => {
+  await open({ type: 'memory:inuse_space' });
+  await page.waitForSelector('.overview tbody tr');
+  const cells = await page.$$eval('.overview tbody td', (all) => all.map((cell) => cell.innerText));
+  assert.deepEqual(cells.filter((cell) => cell), ['shop', '4.00 MiB', '100.00 %']);
+  await finish('overview-level');
+  await open({ ...single, type: 'memory:inuse_space' });
+  await graphShown();
+  assert.equal(await text('.actions strong'), '4.00 MiB');
+  assert.deepEqual((await rows())[0].slice(0, 3), ['cache', '3.00', 'MiB']);
+  await finish('single-level');
 });
 
 test('the dark theme is remembered', async () => {

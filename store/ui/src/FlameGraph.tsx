@@ -3,7 +3,7 @@ import { select } from 'd3-selection';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { FlameGraphAnswer } from './api';
 import { colourOf, diffColourOf } from './colour';
-import { percent } from './format';
+import { counted, percent } from './format';
 import { FrameInfo } from './FrameInfo';
 import { type Frame, deltaOf, matches, shortName } from './graph';
 import type { SetState, State } from './state';
@@ -108,7 +108,7 @@ export function FlameGraph(props: { graph: FlameGraphAnswer; tree: Frame; state:
       .setColorMapper(colour)
       .setSearchMatch((node, term) => matches(node.data.name, term))
       .setSearchHandler((results, sum) =>
-        setFound(`${results.length} frames match, ${percent(sum, tree.value)} of the whole`),
+        setFound(`${counted(results.length, 'frame')} ${results.length === 1 ? 'matches' : 'match'}, ${percent(sum, tree.value)} of the whole`),
       )
       .onClick((node) => {
         shownZoom.current = keyOf(node);

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { type Selection, getFlameGraph, getTimeline, pprofUrl } from './api';
-import { formatValue } from './format';
+import { counted, formatValue } from './format';
 import { toTree } from './graph';
 import { NoData } from './NoData';
 import { type SetState, type State, linkTo, selectionOf, withTimes } from './state';
@@ -55,7 +55,7 @@ export function Single({ state, change }: { state: State; change: SetState }) {
         <div class="toolbar actions">
           <strong>{formatValue(answer.total, answer.unit)}</strong>
           <span class="hint">
-            {answer.profiles.toLocaleString('en')} profiles of {answer.series} series
+            {counted(answer.profiles, 'profile')} of {counted(answer.series, 'series')}
           </span>
           <a href={url} download="profile.pb.gz">
             Download pprof

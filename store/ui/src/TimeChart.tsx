@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import type { TimelineAnswer } from './api';
-import { formatRate } from './format';
+import { formatRate, tickSteps } from './format';
 
 export interface Span {
   from: number; // milliseconds
@@ -57,7 +57,7 @@ export function TimeChart(props: {
         scales: { x: { range: () => [begin, Date.parse(first.until) / 1000] } },
         axes: [
           { stroke: text, grid, ticks: grid, values: kTimeTexts },
-          { stroke: text, grid, ticks: grid, size: 90, values: (_, ticks) => ticks.map(rate) },
+          { stroke: text, grid, ticks: grid, size: 90, incrs: tickSteps(first), values: (_, ticks) => ticks.map(rate) },
         ],
         series: [
           {},

@@ -19,6 +19,9 @@ export function formatValue(value: number, unit: string): string {
 export const percent = (part: number, whole: number) =>
   whole === 0 ? '0 %' : `${((100 * part) / whole).toFixed(2)} %`;
 
+export const counted = (count: number, what: string) =>
+  `${count.toLocaleString('en')} ${what}${count === 1 || what === 'series' ? '' : 's'}`;
+
 export const signed = (points: number) => `${points > 0 ? '+' : ''}${points.toFixed(2)}`;
 
 // A total per step as a rate, unless it is a level, which is a mean already: CPU time per time is a number of cores,
@@ -30,6 +33,17 @@ export function formatRate(total: number, seconds: number, { unit, level }: { un
     return cores === 0 || cores >= 0.1 ? `${cores.toFixed(2)} cores` : `${(1000 * cores).toFixed(1)} mcores`;
   }
   return `${formatValue(total / seconds, unit)}/s`;
+}
+
+// Between the lines of an axis: round numbers of what formatRate shows.
+export function tickSteps(timeline: { unit: string; level: boolean; stepSeconds: number }): number[] {
+  const { unit, level, stepSeconds } = timeline;
+  const one = level ? 1 : stepSeconds * (unit === 'nanoseconds' ? 1e9 : 1);
+  const steps =
+    unit === 'bytes'
+      ? Array.from({ length: 50 }, (_, i) => 2 ** i)
+      : Array.from({ length: 22 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** (i - 6))).flat();
+  return steps.map((step) => step * one);
 }
 
 // As the browser's clock shows it, in a form that Date.parse reads back.
