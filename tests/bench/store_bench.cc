@@ -3,8 +3,8 @@
 // each 15 s, and what the same profiles cost as gzip files that google/pprof merges.
 //
 // Prints: profiles written per second of CPU and packed per second of CPU; bytes per sample
-// received and at rest; time of a merge of 24 h, and of one hour beside `go tool pprof -proto` on
-// its 240 files; largest memory of this process; how long a push waits for the writer, with and
+// received and at rest; time of a merge of 24 h and of one hour, and of `go tool pprof -proto` on
+// the files of both; largest memory of this process; how long a push waits for the writer, with and
 // without something to pack.
 #include <sys/resource.h>
 
@@ -191,6 +191,18 @@ void PushWhile(Service* service, const char* what, const std::string& directory,
   PrintWaits(what, std::move(seconds));
 }
 
+std::string FileOf(const std::string& directory, int hour, int number) {
+  return directory + "/hour" + std::to_string(hour) + "-" + std::to_string(number) + ".pb.gz";
+}
+
+void MergeByPprof(const std::string& directory, const char* what, const std::string& files) {
+  const std::string command = "cd " + directory +
+                              " && go tool pprof -proto -symbolize=none -output merged.pb.gz " +
+                              files + " > pprof.log 2>&1";
+  const double seconds = Seconds([&] { FF_CHECK(std::system(command.c_str()) == 0); });
+  std::printf("go tool pprof, the files of %s: %.0f ms\n", what, seconds * 1e3);
+}
+
 void Run(const std::string& directory) {
   const std::string data = directory + "/data";
   const int64_t begin_ns = 20'000 * kNanosPerDay;
@@ -210,9 +222,7 @@ void Run(const std::string& directory) {
       profiles.push_back(
           {.labels = labels, .time_ns = time_ns, .pprof = service.GzipProfile(time_ns)});
       received += static_cast<int64_t>(profiles.back().pprof.size());
-      if (hour > 0) continue;
-      std::ofstream(directory + "/" + std::to_string(i) + ".pb.gz", std::ios::binary)
-          << profiles.back().pprof;
+      std::ofstream(FileOf(directory, hour, i), std::ios::binary) << profiles.back().pprof;
     }
     const double before = CpuSeconds();
     FF_CHECK(database->Append(profiles).ok());
@@ -251,11 +261,8 @@ void Run(const std::string& directory) {
   merge("5 min", begin_ns, begin_ns + kNanosPerHour / 12);
   std::printf("largest memory of all this, an hour of profiles included: %ld MB\n",
               PeakMegabytes());
-  const std::string pprof = "cd " + directory +
-                            " && go tool pprof -proto -symbolize=none -output " +
-                            "merged.pb.gz *.pb.gz > pprof.log 2>&1";
-  const double seconds = Seconds([&] { FF_CHECK(std::system(pprof.c_str()) == 0); });
-  std::printf("go tool pprof, the files of 1 h: %.0f ms\n", seconds * 1e3);
+  MergeByPprof(directory, "1 h", "hour0-*.pb.gz");
+  MergeByPprof(directory, "24 h", "hour*.pb.gz");
 }
 
 }  // namespace
