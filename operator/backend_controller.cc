@@ -87,7 +87,7 @@ Result<Controller::Outcome> BackendController::Reconcile(const std::string& obje
     const auto& report = reports.emplace_back(context_.agents.ReportOf(node));
     agent_away = agent_away || !report || !report->connected;
     if (!plan::IsCurrent(report.get(), input.now_ns)) continue;
-    auto collections = plan::HealthOf(object, assignment, *report);
+    auto collections = plan::HealthOf(object, *assignment, *report);
     if (!collections.empty()) view.agents.push_back({node, std::move(collections)});
     if (const auto backlog = report->backlogs.find(object); backlog != report->backlogs.end())
       plan::AddBacklog(backlog->second, view.backlog);

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <stop_token>
 #include <string>
 
@@ -37,7 +38,7 @@ struct ControllerContext {
   const ClusterCache& cache;
   control::ControlServer& agents;
   // By node, as the node controller set them last.
-  std::map<std::string, plan::NodeAssignment>& assignments;
+  std::map<std::string, std::shared_ptr<const plan::NodeAssignment>>& assignments;
   PodSums& pod_sums;
   Applier& applier;
   StatusWriter& status;

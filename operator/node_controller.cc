@@ -47,12 +47,11 @@ Controller::Outcome NodeController::Assign(const std::string& node) {
     if (auto host = plan::AssignHost(node, reader.backends()))
       assignment.emplace(host->uid, *std::move(host));
   }
-  if (assignment.empty()) {
-    context_.assignments.erase(node);
+  if (auto kept = context_.agents.SetAssignment(node, std::move(assignment), pool_name)) {
+    context_.assignments[node] = std::move(kept);
   } else {
-    context_.assignments[node] = assignment;
+    context_.assignments.erase(node);
   }
-  context_.agents.SetAssignment(node, std::move(assignment), pool_name);
   return outcome;
 }
 

@@ -201,7 +201,7 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
   Applier applier(*client_, own_writes, metrics_);
   StatusWriter status(*client_, own_writes, clock_, metrics_);
   EventRecorder events(*client_, clock_, metrics_, options_.lease.identity);
-  std::map<std::string, plan::NodeAssignment> assignments;
+  std::map<std::string, std::shared_ptr<const plan::NodeAssignment>> assignments;
   PodSums pod_sums;
   const ControllerContext context{cache_, agents, assignments, pod_sums, applier,
                                   status, events, clock_,      settings, clock_.MonotonicNanos()};

@@ -157,8 +157,11 @@ void AgentHub::SetConfig(const std::string& pool, plan::AgentConfig config) {
     Pump(*stream);
 }
 
-void AgentHub::SetAssignment(const std::string& node, plan::NodeAssignment assignment,
-                             const std::string& pool) {
+AssignmentPtr AgentHub::SetAssignment(const std::string& node, plan::NodeAssignment assignment,
+                                      const std::string& pool) {
+  AssignmentPtr kept;
+  if (!assignment.empty())
+    kept = std::make_shared<const plan::NodeAssignment>(std::move(assignment));
   std::vector<StreamPtr> streams;
   bool changed = false;  // who speaks for the node
   {
@@ -169,16 +172,17 @@ void AgentHub::SetAssignment(const std::string& node, plan::NodeAssignment assig
       owners_[node] = pool;
     }
     changed = Elect(node);
-    if (assignment.empty()) {
+    if (kept == nullptr) {
       assignments_.erase(node);
     } else {
-      assignments_[node] = std::make_shared<const plan::NodeAssignment>(std::move(assignment));
+      assignments_[node] = kept;
     }
     streams = StreamsOf(node);
   }
   for (const StreamPtr& stream : streams)
     Pump(*stream);
   if (changed) on_change_(node);
+  return kept;
 }
 
 std::shared_ptr<const plan::NodeReport> AgentHub::ReportOf(const std::string& node) const {

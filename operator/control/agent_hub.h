@@ -52,8 +52,8 @@ class AgentHub final : public AgentStream::Owner {
   size_t streams() const;
 
   void SetConfig(const std::string& pool, plan::AgentConfig config);
-  void SetAssignment(const std::string& node, plan::NodeAssignment assignment,
-                     const std::string& pool);
+  AssignmentPtr SetAssignment(const std::string& node, plan::NodeAssignment assignment,
+                              const std::string& pool);
   std::shared_ptr<const plan::NodeReport> ReportOf(const std::string& node) const;
   std::vector<std::string> Nodes() const;
 

@@ -144,9 +144,9 @@ void ControlServer::SetConfig(const std::string& pool, plan::AgentConfig config)
   impl_->hub().SetConfig(pool, std::move(config));
 }
 
-void ControlServer::SetAssignment(const std::string& node, plan::NodeAssignment assignment,
-                                  const std::string& pool) {
-  impl_->hub().SetAssignment(node, std::move(assignment), pool);
+std::shared_ptr<const plan::NodeAssignment> ControlServer::SetAssignment(
+    const std::string& node, plan::NodeAssignment assignment, const std::string& pool) {
+  return impl_->hub().SetAssignment(node, std::move(assignment), pool);
 }
 
 std::shared_ptr<const plan::NodeReport> ControlServer::ReportOf(const std::string& node) const {

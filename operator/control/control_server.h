@@ -54,8 +54,10 @@ class ControlServer {
   void SetConfig(const std::string& pool, plan::AgentConfig config);
   // All work of a node; empty: none.
   // For its agent of `pool`; as long as there is none for another.
-  void SetAssignment(const std::string& node, plan::NodeAssignment assignment,
-                     const std::string& pool = "");
+  // What is kept of it, which is never changed; nullptr: nothing.
+  std::shared_ptr<const plan::NodeAssignment> SetAssignment(const std::string& node,
+                                                            plan::NodeAssignment assignment,
+                                                            const std::string& pool = "");
 
   // nullptr: no agent of this node since the server began, or not for long.
   std::shared_ptr<const plan::NodeReport> ReportOf(const std::string& node) const;

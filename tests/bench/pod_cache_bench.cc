@@ -169,6 +169,20 @@ class Bench {
     std::ranges::sort(lags);
     std::printf("changes %zu\ncpu_percent_of_core %.2f\nlag_p50_ms %.3f\nlag_p99_ms %.3f\n",
                 lags.size(), 100 * used / elapsed, Percentile(lags, 50), Percentile(lags, 99));
+    for (const char* controller : {"node", "pool", "backend"}) {
+      const double times = ReconcileTime("count", controller);
+      std::printf("%s_reconciles %.0f\n%s_reconcile_ms %.1f\n", controller, times, controller,
+                  times == 0 ? 0 : 1000 * ReconcileTime("sum", controller) / times);
+    }
+  }
+
+  // Of all reconciles so far.
+  double ReconcileTime(const std::string& what, const std::string& controller) {
+    const std::string series = "\ncontroller_runtime_reconcile_time_seconds_" + what +
+                               "{controller=\"" + controller + "\"} ";
+    const std::string text = metrics_.RenderText();
+    const size_t at = text.find(series);
+    return at == std::string::npos ? 0 : std::stod(text.substr(at + series.size()));
   }
 
   std::string Control(const std::string& method, const std::string& target) {
@@ -196,7 +210,7 @@ class Bench {
   Applier applier_{*writes_, own_writes_, metrics_};
   StatusWriter status_{*writes_, own_writes_, SystemClock(), metrics_};
   EventRecorder events_{*writes_, SystemClock(), metrics_, "bench"};
-  std::map<std::string, plan::NodeAssignment> assignments_;
+  std::map<std::string, std::shared_ptr<const plan::NodeAssignment>> assignments_;
   PodSums pod_sums_;
   const ControllerContext context_{cache_,    agents_,       assignments_,
                                    pod_sums_, applier_,      status_,

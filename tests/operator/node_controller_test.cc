@@ -111,7 +111,7 @@ class NodeControllerTest : public testing::Test {
       clock_, metrics_,
       [](const std::string&, const std::stop_token&) { return security::Admission(); },
       [](const std::string&) {}};
-  std::map<std::string, plan::NodeAssignment> assignments_;
+  std::map<std::string, std::shared_ptr<const plan::NodeAssignment>> assignments_;
   PodSums pod_sums_;
   std::optional<OwnWrites> own_writes_;
   std::optional<Applier> applier_;

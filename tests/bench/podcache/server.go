@@ -191,7 +191,7 @@ func (s *server) change(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	for range count {
 		<-tick.C
-		i := rand.Intn(s.pods)
+		i := s.nodes + rand.Intn(s.pods-s.nodes) // agents stay as they are
 		s.mutex.Lock()
 		s.version++
 		at := change{s.version, time.Now().UnixNano()}
