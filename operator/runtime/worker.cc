@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/runtime/worker.h"
 
+#include <exception>
+
 #include "base/log.h"
 
 namespace flamefleet {
@@ -38,6 +40,12 @@ struct Worker::Entry {
         seconds(metrics.Histogram(
             "controller_runtime_reconcile_time_seconds", "Time of one reconcile.",
             {0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30}, {{"controller", which.name()}})),
+        panics(metrics.Counter("controller_runtime_reconcile_panics_total",
+                               "Reconciles that ended in an exception, which is a bug.",
+                               {{"controller", which.name()}})),
+        timeouts(metrics.Counter("controller_runtime_reconcile_timeouts_total",
+                                 "Reconciles that failed since an answer was not there in time.",
+                                 {{"controller", which.name()}})),
         active(metrics.Gauge("controller_runtime_active_workers", "Reconciles that run now.",
                              {{"controller", which.name()}})) {
     metrics
@@ -52,8 +60,20 @@ struct Worker::Entry {
   }
 
   Controller& controller;
+  // One object that a library throws at must not end the work for all others.
+  Result<Controller::Outcome> Reconcile(const std::string& object, const std::stop_token& stop) {
+    try {
+      return controller.Reconcile(object, stop);
+    } catch (const std::exception& thrown) {
+      panics.Increment();
+      return InternalError("reconcile " + controller.name() + "/" + object +
+                           ": exception: " + thrown.what());
+    }
+  }
+
   CounterMetric success, requeue_after, error, requeue, errors, terminal_errors;
   HistogramMetric seconds;
+  CounterMetric panics, timeouts;
   GaugeMetric active;
 };
 
@@ -92,8 +112,7 @@ void Worker::Process(const std::string& key, const std::stop_token& stop) {
 
   const int64_t started_ns = clock_.MonotonicNanos();
   entry.active.Set(1);
-  const Result<Controller::Outcome> outcome =
-      entry.controller.Reconcile(key.substr(slash + 1), stop);
+  const Result<Controller::Outcome> outcome = entry.Reconcile(key.substr(slash + 1), stop);
   entry.active.Set(0);
   entry.seconds.Observe(static_cast<double>(clock_.MonotonicNanos() - started_ns) / 1e9);
 
@@ -117,6 +136,7 @@ void Worker::Process(const std::string& key, const std::stop_token& stop) {
 void Worker::Fail(const std::string& key, const Status& why, Entry& entry) {
   entry.error.Increment();
   entry.errors.Increment();
+  if (why.code() == StatusCode::kDeadlineExceeded) entry.timeouts.Increment();
   const bool retry = RetryHelps(why);
   if (retry) {
     queue_.AddAfterFailure(key);

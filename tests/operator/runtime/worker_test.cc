@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "tests/fakes/fake_clock.h"
 
 namespace flamefleet {
@@ -17,10 +19,12 @@ class FakeController final : public Controller {
   std::string name() const override { return "pool"; }
   Result<Outcome> Reconcile(const std::string& object, const std::stop_token&) override {
     reconciled.push_back(object);
+    if (throws) throw std::runtime_error("not a number");
     return answer;
   }
   std::vector<std::string> reconciled;
   Result<Outcome> answer = Outcome{};
+  bool throws = false;
 };
 
 class WorkerTest : public testing::Test {
@@ -62,6 +66,18 @@ TEST_F(WorkerTest, WhatAnOutcomeConcernsIsLookedAtTooOnceForMany) {
   controller_.answer = Controller::Outcome{};
   EXPECT_EQ(RunAfter(Worker::kConcernDelay), 1);
   EXPECT_THAT(controller_.reconciled, ElementsAre("a", "b", "of-both"));
+}
+
+TEST_F(WorkerTest, AnExceptionIsTheFailureOfItsObjectAlone) {
+  controller_.throws = true;
+  queue_.Add("pool/a");
+  EXPECT_EQ(RunDue(), 1);
+  controller_.throws = false;
+  queue_.Add("pool/b");
+  EXPECT_EQ(RunAfter(std::chrono::seconds(1)), 2);
+  EXPECT_THAT(controller_.reconciled, testing::UnorderedElementsAre("a", "a", "b"));
+  EXPECT_THAT(metrics_.RenderText(),
+              HasSubstr("controller_runtime_reconcile_panics_total{controller=\"pool\"} 1"));
 }
 
 TEST_F(WorkerTest, AFailureIsTriedAgainWithBackOff) {
