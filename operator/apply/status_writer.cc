@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/log.h"
 #include "operator/kube/owned_fields.h"
 
 namespace flamefleet {
@@ -26,6 +27,23 @@ std::map<std::string, std::pair<std::string, std::string>> Conditions(const json
                                                condition.value("reason", "")};
   }
   return conditions;
+}
+
+void LogChanges(const Resource& resource, const api::ObjectMeta& meta, const json& live,
+                const json& want) {
+  const auto before = Conditions(live);
+  for (const auto& [type, now] : Conditions(want)) {
+    const auto was = before.find(type);
+    if (was != before.end() && was->second == now) continue;
+    Log(LogLevel::kInfo, "condition changed",
+        {{"kind", resource.kind},
+         {"namespace", meta.ns},
+         {"name", meta.name},
+         {"generation", meta.generation},
+         {"condition", type},
+         {"status", now.first},
+         {"reason", now.second}});
+  }
 }
 
 }  // namespace
@@ -86,6 +104,7 @@ Result<std::chrono::nanoseconds> StatusWriter::Write(const Resource& resource,
     return answer.status();
   }
   applied_.Increment();
+  LogChanges(resource, meta, live, want);
   written_ns_[path] = clock_.MonotonicNanos();
   own_writes_.Wrote(resource, ReadOwnedFields(json::parse(*answer, nullptr, false)).version);
   return kNow;
