@@ -16,6 +16,11 @@ constexpr const char* kPasswordKey = "password";
 // What no backend may be sent, whoever may write ProfilingBackends: it opens the cluster, not a
 // backend.
 constexpr std::string_view kServiceAccountToken = "kubernetes.io/service-account-token";
+// Of a token, a name or a password: servers refuse headers that are larger.
+constexpr size_t kMaxCredential = 8 << 10;
+// Of certificates: those of all public authorities take 220 KiB. All that a node's agent is told
+// must fit into one message to it.
+constexpr size_t kMaxCa = 256 << 10;
 constexpr std::string_view kPemBegin = "-----BEGIN CERTIFICATE-----";
 
 class CredentialReader {
@@ -23,9 +28,9 @@ class CredentialReader {
   CredentialReader(const std::string& ns, const api::SecretMap& secrets)
       : ns_(ns), secrets_(secrets) {}
 
-  // Empty after a problem. What editors and `kubectl create secret --from-file` put behind a value
-  // is cut off.
-  std::string Value(const api::SecretKey& from) {
+  // Empty after a problem, such as that it is longer than `most`. What editors and `kubectl create
+  // secret --from-file` put behind a value is cut off.
+  std::string Value(const api::SecretKey& from, size_t most = kMaxCredential) {
     if (problem_) return {};
     const std::string name = "Secret \"" + from.secret + "\" of namespace " + ns_;
     const auto found = secrets_.find(from.secret);
@@ -43,7 +48,8 @@ class CredentialReader {
     if (text.empty())
       return Fail(reasons::kSecretNotFound,
                   name + " has no key \"" + from.key + "\", or it is empty");
-    return text;
+    Require(text.size() <= most, from, "at most " + std::to_string(most) + " bytes");
+    return problem_ ? std::string() : text;
   }
 
   void Require(bool holds, const api::SecretKey& of, const std::string& want) {
@@ -92,7 +98,7 @@ std::optional<Problem> FillCredentials(const api::ProfilingBackendSpec& spec, co
                                        const api::SecretMap& secrets, Backend& backend) {
   CredentialReader reader(ns, secrets);
   if (spec.tls.ca) {
-    backend.ca_pem = reader.Value(*spec.tls.ca);
+    backend.ca_pem = reader.Value(*spec.tls.ca, kMaxCa);
     reader.Require(backend.ca_pem.find(kPemBegin) != std::string::npos, *spec.tls.ca,
                    "certificates in PEM");
   }

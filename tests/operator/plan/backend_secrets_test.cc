@@ -86,6 +86,20 @@ TEST_F(BackendSecretsTest, AValueThatAHeaderCannotCarryIsRefusedAndNotRepeated) 
   }
 }
 
+TEST_F(BackendSecretsTest, WhatIsTooLongForAHeaderOrForAgentsIsRefused) {
+  spec_.auth.bearer_token = {"login", "token"};
+  Put("login", {{"token", std::string(8 << 10, 'a')}});
+  EXPECT_EQ(Fill(), "");
+  Put("login", {{"token", std::string((8 << 10) + 1, 'a')}});
+  EXPECT_EQ(Fill(), reasons::kInvalidSecret);
+  EXPECT_EQ(message_, "key \"token\" of Secret \"login\" of namespace ns: want at most 8192 bytes");
+  spec_.auth = {};
+  spec_.tls.ca = {"ca", "ca.crt"};
+  Put("ca", {{"ca.crt", "-----BEGIN CERTIFICATE-----" + std::string(256 << 10, 'a')}});
+  EXPECT_EQ(Fill(), reasons::kInvalidSecret);
+  EXPECT_EQ(backend_.ca_pem, "");
+}
+
 TEST_F(BackendSecretsTest, ACaMustBePem) {
   spec_.tls.ca = {"ca", "ca.crt"};
   Put("ca", {{"ca.crt", "hush"}});
