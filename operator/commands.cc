@@ -88,6 +88,10 @@ int RunCommand(int count, const char* const* arguments) {
   flags.Text("namespace", "NAME",
              "where agents and stores run; default: that of the pod or of the kubeconfig's context",
              &options.ns, "FLAMEFLEET_NAMESPACE");
+  flags.TextList("watch-namespace", "NAME",
+                 "watch the pods of this namespace and of --namespace only, with rights there; may "
+                 "be given several times; default: the pods of the cluster",
+                 &options.watched);
   flags.Text("pod", "NAME", "the operator's own pod, whose image agents and stores run",
              &options.pod, "FLAMEFLEET_POD");
   flags.Text("image", "IMAGE", "the image of agents and stores, instead of that of --pod",

@@ -59,7 +59,7 @@ class Operator::Impl {
   std::unique_ptr<RestClient> lease_client_;
   std::unique_ptr<LeaderElector> elector_;
   std::unique_ptr<RestClient> client_;
-  ClusterCache cache_{options_.ns, metrics_};
+  ClusterCache cache_{options_.ns, metrics_, options_.watched};
   WorkQueue queue_{clock_, metrics_, "operator"};
   Triggers triggers_{cache_, queue_, options_.ns};
   mutable Mutex term_mutex_;

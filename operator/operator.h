@@ -19,6 +19,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -29,9 +30,11 @@ namespace flamefleet {
 
 struct OperatorOptions {
   ClientConfig client;
-  std::string ns;             // where the operator, its agents and stores run
-  std::string pod;            // the operator's own; needed only without `image`
-  std::string image;          // of agents and stores; empty: that of the own pod
+  std::string ns;     // where the operator, its agents and stores run
+  std::string pod;    // the operator's own; needed only without `image`
+  std::string image;  // of agents and stores; empty: that of the own pod
+  // Namespaces whose pods are watched, beside `ns`; empty: all of the cluster.
+  std::vector<std::string> watched;
   std::string listen;         // /healthz, /readyz, /metrics
   std::string debug_listen;   // /debug/state, on loopback only; empty: not served
   std::string agents_listen;  // the agents' control channel

@@ -89,6 +89,7 @@ Result<Controller::Outcome> PoolController::Reconcile(const std::string& object,
   plan::PoolView view = ViewOf(reader, context_, *pool);
   daemon_set.AddTo(view);
   if (pool->spec.ProfilesHost()) view.host_problem = reader.backends().WhyUnusable("");
+  view.selector_unread = !pool->spec.opt_in.namespaces.empty() && !cache.ReadsNamespaces();
   if (applied.code() == StatusCode::kInvalidArgument ||
       applied.code() == StatusCode::kPermissionDenied)
     view.refusal = ErrorMessage(applied);

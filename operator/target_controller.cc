@@ -4,6 +4,18 @@
 #include "operator/fleet_reader.h"
 
 namespace flamefleet {
+namespace {
+
+// Empty when pods of `ns` are seen.
+std::string WhyNotWatched(const ClusterCache& cache, const std::string& ns) {
+  if (cache.Watches(ns)) return "";
+  std::string watched;
+  for (const std::string& name : cache.watched())
+    watched += (watched.empty() ? "" : ", ") + name;
+  return "the operator watches pods of these namespaces only (--watch-namespace): " + watched;
+}
+
+}  // namespace
 
 Result<Controller::Outcome> TargetController::Reconcile(const std::string& object,
                                                         const std::stop_token& stop) {
@@ -18,8 +30,8 @@ Result<Controller::Outcome> TargetController::Reconcile(const std::string& objec
   const auto views = reader.Views(context_.cache.pods.ListNamespace(key.ns),
                                   [&](const api::Pod& pod) { return plan::Matches(*target, pod); });
   const plan::StatusInput input = StatusInputNow(context_, target->status.observed_generation != 0);
-  const api::ProfilingTargetStatus status =
-      plan::TargetStatus(*target, views, reader.backends(), input);
+  const api::ProfilingTargetStatus status = plan::TargetStatus(
+      *target, views, reader.backends(), input, WhyNotWatched(context_.cache, key.ns));
   // What is not accepted is stalled after a while.
   const bool may_stall = std::ranges::any_of(
       status.conditions,

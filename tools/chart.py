@@ -85,6 +85,9 @@ def _parametrize_operator(template, available):
     spec["replicas"] = template.expression("{{ .Values.operator.replicas }}")
     container["image"] = template.expression('{{ include "flamefleet.image" . | quote }}')
     template.add(container, '{{- with .Values.image.pullPolicy }}\nimagePullPolicy: {{ . }}\n{{- end }}')
+    template.add(container["args"], '{{- with .Values.watchNamespaces }}\n'
+                                    '{{- range append . $.Release.Namespace | uniq }}\n'
+                                    '- --watch-namespace={{ . }}\n{{- end }}\n{{- end }}')
     template.add(container["args"], '{{- if ne .Values.operator.logLevel "info" }}\n'
                                     '- --log-level={{ .Values.operator.logLevel }}\n{{- end }}')
     del container["resources"]
@@ -96,6 +99,16 @@ def _parametrize_operator(template, available):
     template.add(pod, "{{- if gt (int .Values.operator.replicas) 1 }}\n" + spread + "{{- end }}")
     template.add(spec["template"]["metadata"]["annotations"],
                  "{{- with .Values.operator.podAnnotations }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}")
+
+
+def _add_watched_namespaces(folder, item):
+    """The RoleBinding of each namespace whose pods the operator watches, in place of that of its own."""
+    template = Template(item)
+    template.item["metadata"]["namespace"] = template.expression("{{ . }}")
+    template.item["subjects"][0]["namespace"] = template.expression("{{ $.Release.Namespace }}")
+    (folder / "templates" / "rolebinding_watched_namespaces.yaml").write_text(
+        "{{- with .Values.watchNamespaces }}\n{{- range append . $.Release.Namespace | uniq }}\n---\n"
+        f"{template.text()}{{{{- end }}}}\n{{{{- end }}}}\n")
 
 
 def _starter_template(item, value):
@@ -157,16 +170,20 @@ def write(folder, source, version, image, render):
         kind, name = identity(item)
         (folder / "templates" / f"{kind.lower()}_{name}.yaml").write_text(text)
 
-    operator = ("Deployment", "flamefleet-operator")
+    operator, of_cluster = ("Deployment", "flamefleet-operator"), ("ClusterRoleBinding", "flamefleet-operator-pods")
     for key, item in objects.items():
         if item["kind"] in ("CustomResourceDefinition", "Namespace") or key[1] == STARTER:
             continue
-        add(item, edit=lambda template: _parametrize_operator(template, available[operator]) if key == operator else None)
+        add(item, "not .Values.watchNamespaces" if key == of_cluster else "",
+            edit=lambda template: _parametrize_operator(template, available[operator]) if key == operator else None)
     for component, condition in (("high-availability", "gt (int .Values.operator.replicas) 1"),
                                  ("prometheus", ".Values.prometheus.enabled"),
-                                 ("network-policy", ".Values.networkPolicy.enabled")):
+                                 ("network-policy", ".Values.networkPolicy.enabled"),
+                                 ("namespaced", ".Values.watchNamespaces")):
         for item in render(component):
-            if identity(item) not in objects:
+            if identity(item) == ("RoleBinding", "flamefleet-operator-pods"):
+                _add_watched_namespaces(folder, item)
+            elif identity(item) not in objects:
                 label = component == "prometheus"
                 add(item, condition, lambda template: template.add(
                     template.item["metadata"]["labels"],

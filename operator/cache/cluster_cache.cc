@@ -32,7 +32,8 @@ Result<OwnedWorkload> DecodeOwned(const json& object) {
 
 }  // namespace
 
-ClusterCache::ClusterCache(std::string ns, Metrics& metrics)
+ClusterCache::ClusterCache(std::string ns, Metrics& metrics,
+                           const std::vector<std::string>& watched)
     : metrics_(metrics),
       pods(mutex_, CountOf(metrics, kPods)),
       targets(mutex_, api::DecodeProfilingTarget, CountOf(metrics, kProfilingTargets)),
@@ -47,7 +48,10 @@ ClusterCache::ClusterCache(std::string ns, Metrics& metrics)
       agent_pods(mutex_, api::DecodeAgentPod, CountOf(metrics, "AgentPod")),
       refused_pods(mutex_, api::DecodeObjectEvent, CountOf(metrics, kEvents)),
       secrets(ns, metrics),
-      ns_(std::move(ns)) {}
+      ns_(std::move(ns)),
+      watched_(watched.begin(), watched.end()) {
+  if (!watched_.empty()) watched_.insert(ns_);  // its agents' pods
+}
 
 ClusterCache::~ClusterCache() {
   Stop();
@@ -62,14 +66,11 @@ void ClusterCache::Start(RestClient& client, const Clock& clock) {
     bool own;  // only of the operator's namespace, and what these select
     const char* label_selector;
     const char* field_selector;
-    bool metadata_only = false;
   };
   const Watch watches[] = {
-      {"watch-pods", kPods, pods, false, "", ""},
       {"watch-targets", kProfilingTargets, targets, false, "", ""},
       {"watch-backends", kProfilingBackends, backends, false, "", ""},
       {"watch-pools", kAgentPools, pools, false, "", ""},
-      {"watch-namespces", kNamespaces, namespaces, false, "", "", true},
       {"watch-daemonset", kDaemonSets, daemon_sets, true, kOwnedSelector, ""},
       {"watch-deploymnt", kDeployments, deployments, true, kOwnedSelector, ""},
       {"watch-statefuls", kStatefulSets, stateful_sets, true, kOwnedSelector, ""},
@@ -83,12 +84,25 @@ void ClusterCache::Start(RestClient& client, const Clock& clock) {
     if (watch.own) options.ns = ns_;
     options.label_selector = watch.label_selector;
     options.field_selector = watch.field_selector;
-    options.metadata_only = watch.metadata_only;
-    Reflector& reflector = *reflectors_.emplace_back(
-        std::make_unique<Reflector>(client, options, watch.sink, clock, metrics_));
-    threads_.push_back(StartThread(
-        watch.thread, [&reflector](const std::stop_token& stop) { reflector.Run(stop); }));
+    Start(watch.thread, std::move(options), watch.sink, client, clock);
   }
+  if (ReadsNamespaces()) {
+    Start("watch-pods", {.resource = kPods}, pods, client, clock);
+    Start("watch-namespces", {.resource = kNamespaces, .metadata_only = true}, namespaces, client,
+          clock);
+  }
+  for (const std::string& ns : watched_) {
+    ObjectSink& sink = *pod_sinks_.emplace_back(pods.SinkOf(ns));
+    Start("watch-pods", {.resource = kPods, .ns = ns}, sink, client, clock);
+  }
+}
+
+void ClusterCache::Start(const char* thread, ReflectorOptions options, ObjectSink& sink,
+                         RestClient& client, const Clock& clock) {
+  Reflector& reflector = *reflectors_.emplace_back(
+      std::make_unique<Reflector>(client, std::move(options), sink, clock, metrics_));
+  threads_.push_back(
+      StartThread(thread, [&reflector](const std::stop_token& stop) { reflector.Run(stop); }));
 }
 
 void ClusterCache::Stop() {

@@ -4,13 +4,14 @@
 //
 // Thread: Start and the destructor from one thread; the stores see Store. Threads inside: one per
 // kind, called watch-...
-// Bounds: pods of the whole cluster, pruned; labels of namespaces; our kinds; and of the operator's
-// namespace the objects that carry its labels, events of DaemonSets, and the Secrets that backends
-// name.
+// Bounds: pods of the whole cluster or of some namespaces, pruned; labels of namespaces; our kinds;
+// and of the operator's namespace the objects that carry its labels, events of DaemonSets, and the
+// Secrets that backends name.
 // Errors: none; a kind that cannot be listed is tried again, and synced() stays false.
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,8 +47,9 @@ class ClusterCache {
   Metrics& metrics_;
 
  public:
-  // `ns` is the operator's own namespace.
-  ClusterCache(std::string ns, Metrics& metrics);
+  // `ns` is the operator's own namespace. `watched`: the pods of these namespaces and of its own
+  // alone, and no Namespaces; empty: those of the cluster.
+  ClusterCache(std::string ns, Metrics& metrics, const std::vector<std::string>& watched = {});
   ~ClusterCache();
   ClusterCache(const ClusterCache&) = delete;
   ClusterCache& operator=(const ClusterCache&) = delete;
@@ -66,6 +68,13 @@ class ClusterCache {
 
   SecretWatcher secrets;  // what it watches is told by who listens to backends
 
+  // Pods of this namespace are seen, if there are any.
+  bool Watches(const std::string& ns) const { return watched_.empty() || watched_.contains(ns); }
+  // Namespaces are seen, with their labels.
+  bool ReadsNamespaces() const { return watched_.empty(); }
+  // The namespaces whose pods are seen; empty: all.
+  const std::set<std::string>& watched() const { return watched_; }
+
   // Begins to fill the stores; listeners are set before. References outlive this object.
   void Start(RestClient& client, const Clock& clock);
   void Stop();
@@ -76,7 +85,13 @@ class ClusterCache {
   std::string SeenVersion(const Resource& kind) const;
 
  private:
+  // Begins to fill `sink` with the objects that `options` select.
+  void Start(const char* thread, ReflectorOptions options, ObjectSink& sink, RestClient& client,
+             const Clock& clock);
+
   const std::string ns_;
+  std::set<std::string> watched_;
+  std::vector<std::unique_ptr<ObjectSink>> pod_sinks_;  // one per watched namespace
   std::vector<std::unique_ptr<Reflector>> reflectors_;
   std::vector<std::jthread> threads_;  // last: they use all of the above
 };

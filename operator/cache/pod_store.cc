@@ -55,14 +55,39 @@ std::vector<std::string> PodStore::Nodes() const {
   return nodes;
 }
 
-void PodStore::EndList() {
+class PodStore::NamespaceSink final : public ObjectSink {
+ public:
+  NamespaceSink(PodStore& store, std::string ns) : store_(store), ns_(std::move(ns)) {}
+  void BeginList() override { begun_ = store_.NextList(); }
+  void EndList() override { store_.DropOlder(ns_, begun_); }
+  Status Upsert(const nlohmann::json& object) override { return store_.Upsert(object); }
+  void Delete(const std::string& ns, const std::string& name) override { store_.Delete(ns, name); }
+  bool TakesMessages() const override { return true; }
+  Status UpsertMessage(std::string_view message) override { return store_.UpsertMessage(message); }
+
+ private:
+  PodStore& store_;
+  const std::string ns_;
+  uint64_t begun_ = 0;
+};
+
+std::unique_ptr<ObjectSink> PodStore::SinkOf(const std::string& ns) {
+  return std::make_unique<NamespaceSink>(*this, ns);
+}
+
+uint64_t PodStore::NextList() {
+  MutexLock lock(&mutex_);
+  return ++list_;
+}
+
+void PodStore::DropOlder(std::string_view ns, uint64_t list) {
   std::vector<ObjectKey> gone;
   {
     MutexLock lock(&mutex_);
-    for (const Entry& entry : pods_) {
-      if (entry.list != list_) {
-        gone.push_back({std::string(entry.pod.ns.view()), std::string(entry.pod.Name())});
-      }
+    for (auto it = pods_.lower_bound(KeyView{ns, ""});
+         it != pods_.end() && (ns.empty() || it->pod.ns.view() == ns); ++it) {
+      if (it->list < list)
+        gone.push_back({std::string(it->pod.ns.view()), std::string(it->pod.Name())});
     }
   }
   for (const ObjectKey& key : gone)

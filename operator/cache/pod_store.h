@@ -46,8 +46,12 @@ class PodStore final : public ObjectSink {
   // Nodes that have a pod.
   std::vector<std::string> Nodes() const;
 
-  void BeginList() override { ++list_; }
-  void EndList() override;
+  // What a reflector of one namespace fills: its lists say nothing of other namespaces. Each is
+  // used from one thread; references this object.
+  std::unique_ptr<ObjectSink> SinkOf(const std::string& ns);
+
+  void BeginList() override { begun_ = NextList(); }
+  void EndList() override { DropOlder("", begun_); }
   Status Upsert(const nlohmann::json& object) override;
   void Delete(const std::string& ns, const std::string& name) override;
   bool TakesMessages() const override { return true; }
@@ -61,7 +65,7 @@ class PodStore final : public ObjectSink {
   };
   struct Entry {
     PackedPod pod;
-    mutable uint64_t list = 0;  // the newest that told of it
+    mutable uint64_t list = 0;  // the newest that had begun when it was told
     KeyView Key() const { return {pod.ns.view(), pod.Name()}; }
   };
   struct ByKey {
@@ -71,7 +75,12 @@ class PodStore final : public ObjectSink {
     bool operator()(const KeyView& a, const Entry& b) const { return a < b.Key(); }
   };
   using Entries = std::set<Entry, ByKey>;
+  class NamespaceSink;
 
+  // A number that is larger than that of any list which began before.
+  uint64_t NextList();
+  // A list is complete: deletes what was not told since it began. `ns`: only of it; empty: of all.
+  void DropOlder(std::string_view ns, uint64_t list);
   Status Put(const api::Pod& pod);
   // A pod that cannot be read is still there.
   Status Keep(const std::string& ns, const std::string& name, const Status& unreadable);
@@ -86,7 +95,8 @@ class PodStore final : public ObjectSink {
   Entries pods_ FF_GUARDED_BY(mutex_);
   // By namespace and name; entries of pods_.
   std::map<std::string, std::vector<const Entry*>, std::less<>> by_node_ FF_GUARDED_BY(mutex_);
-  uint64_t list_ = 0;  // how many began; the reflector's thread only
+  uint64_t list_ FF_GUARDED_BY(mutex_) = 0;  // how many began
+  uint64_t begun_ = 0;  // the list of all namespaces; its reflector's thread only
 };
 
 }  // namespace flamefleet

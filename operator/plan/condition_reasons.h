@@ -13,6 +13,7 @@ inline constexpr std::string_view kAccepted = "Accepted";
 // ProfilingTarget
 inline constexpr std::string_view kAllPodsProfiled = "AllPodsProfiled";
 inline constexpr std::string_view kNoPods = "NoPods";
+inline constexpr std::string_view kNamespaceNotWatched = "NamespaceNotWatched";
 inline constexpr std::string_view kSeveralReasons = "SeveralReasons";
 inline constexpr std::string_view kNothingToDeliver = "NothingToDeliver";
 inline constexpr std::string_view kStarting = "Starting";
@@ -26,6 +27,7 @@ inline constexpr std::string_view kStoreNotApplied = "StoreNotApplied";
 inline constexpr std::string_view kNotStalled = "NotStalled";
 // AgentPool
 inline constexpr std::string_view kDaemonSetRefused = "DaemonSetRefused";
+inline constexpr std::string_view kNamespacesNotRead = "NamespacesNotRead";
 inline constexpr std::string_view kPodsNotCreated = "PodsNotCreated";
 inline constexpr std::string_view kConflict = "Conflict";
 inline constexpr std::string_view kAgentNotScheduled = "AgentNotScheduled";
@@ -39,10 +41,12 @@ inline constexpr std::string_view kAgentsNotReady = "AgentsNotReady";
 inline constexpr std::string_view kAllNodesProfiling = "AllNodesProfiling";
 
 inline constexpr std::array kAll = {
-    kAccepted,          kAllPodsProfiled,  kNoPods,       kSeveralReasons,  kAnotherDefault,
-    kStoreNotAvailable, kStoreAvailable,   kDelivering,   kNotUsed,         kDaemonSetRefused,
-    kPodsNotCreated,    kConflict,         kNoDaemonSet,  kRollingOut,      kNoNodes,
-    kAgentNotScheduled, kImageNotPulled,   kAgentCrashes, kAgentNotStarted, kAgentsNotReady,
-    kAllNodesProfiling, kNothingToDeliver, kStarting,     kStoreNotApplied, kNotStalled};
+    kAccepted,          kAllPodsProfiled,     kNoPods,           kSeveralReasons,
+    kAnotherDefault,    kStoreNotAvailable,   kStoreAvailable,   kDelivering,
+    kNotUsed,           kDaemonSetRefused,    kPodsNotCreated,   kConflict,
+    kNoDaemonSet,       kRollingOut,          kNoNodes,          kAgentNotScheduled,
+    kImageNotPulled,    kAgentCrashes,        kAgentNotStarted,  kAgentsNotReady,
+    kAllNodesProfiling, kNothingToDeliver,    kStarting,         kStoreNotApplied,
+    kNotStalled,        kNamespaceNotWatched, kNamespacesNotRead};
 
 }  // namespace flamefleet::plan::condition_reasons

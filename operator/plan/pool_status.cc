@@ -115,6 +115,10 @@ std::vector<api::Condition> Conditions(const api::AgentPool& pool, const PoolVie
   if (view.host_problem) {
     add("Degraded", {kTrue, view.host_problem->reason,
                      "processes of the nodes are not profiled: " + view.host_problem->message});
+  } else if (view.selector_unread) {
+    add("Degraded", {kTrue, condition_reasons::kNamespacesNotRead,
+                     "spec.optIn.namespaceSelector selects nothing: the operator watches some "
+                     "namespaces only (--watch-namespace) and may not read labels of any"});
   } else if (!nodes.limited.empty()) {
     add("Degraded", {kTrue, nodes.limited_reason, nodes.limited});
   }

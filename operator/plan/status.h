@@ -49,10 +49,12 @@ struct StatusInput {
   bool settled = true;
 };
 
-// `pods` are the live pods that the target matches.
+// `pods` are the live pods that the target matches. `not_watched`: why no pod of the target's
+// namespace can be seen; empty: they are.
 api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
                                         const std::vector<PodView>& pods,
-                                        const BackendTable& backends, const StatusInput& input);
+                                        const BackendTable& backends, const StatusInput& input,
+                                        const std::string& not_watched = "");
 
 // What the pods of one node come to in the status of the pool that has the node: small enough to be
 // kept for each node of a cluster, so that not all pods are planned anew when one of them changes.
@@ -83,6 +85,7 @@ struct PoolView {
   std::vector<const NodePods*> pods;  // of its own nodes
   // Why processes of the nodes are not profiled, which scope Node asks for.
   std::optional<Problem> host_problem;
+  bool selector_unread = false;  // the labels that spec.optIn.namespaceSelector selects by
 };
 api::AgentPoolStatus PoolStatus(const api::AgentPool& pool, const PoolView& view,
                                 const StatusInput& input);

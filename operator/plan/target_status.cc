@@ -15,7 +15,9 @@
 namespace flamefleet::plan {
 namespace {
 
-Verdict Accepted(const api::ProfilingTarget& target, const BackendTable& backends) {
+Verdict Accepted(const api::ProfilingTarget& target, const BackendTable& backends,
+                 const std::string& not_watched) {
+  if (!not_watched.empty()) return {kFalse, condition_reasons::kNamespaceNotWatched, not_watched};
   if (backends.Find(target.spec.backend) != nullptr)
     return {kTrue, condition_reasons::kAccepted, "the spec can be served"};
   const std::string message =
@@ -131,7 +133,8 @@ int64_t LastProfile(int64_t before_ns, int64_t newest_ns) {
 
 api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
                                         const std::vector<PodView>& pods,
-                                        const BackendTable& backends, const StatusInput& input) {
+                                        const BackendTable& backends, const StatusInput& input,
+                                        const std::string& not_watched) {
   const api::ProfilingTargetStatus& before = target.status;
   const auto asked = [&](const Askers& askers) {
     return std::ranges::find(askers.targets, target.meta.name) != askers.targets.end();
@@ -151,7 +154,7 @@ api::ProfilingTargetStatus TargetStatus(const api::ProfilingTarget& target,
   if (!input.settled && tally.unknown) return before;
 
   const int64_t generation = target.meta.generation;
-  const Verdict accepted = Accepted(target, backends);
+  const Verdict accepted = Accepted(target, backends, not_watched);
   api::ProfilingTargetStatus status;
   status.observed_generation = generation;
   const std::optional<Verdict> blocked = Blocked(target, accepted, tally);

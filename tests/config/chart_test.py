@@ -88,7 +88,8 @@ class Chart(unittest.TestCase):
         for settings, components in (((), ()),
                                      (("operator.replicas=2",), ("high-availability",)),
                                      (("prometheus.enabled=true",), ("prometheus",)),
-                                     (("networkPolicy.enabled=true",), ("network-policy",))):
+                                     (("networkPolicy.enabled=true",), ("network-policy",)),
+                                     ((f"watchNamespaces[0]={NAMESPACE}",), ("namespaced",))):
             with self.subTest(settings=settings):
                 self.assertEqual(self.template(*settings), self.kustomize(*components))
 
@@ -117,6 +118,17 @@ class Chart(unittest.TestCase):
             if key[0].startswith("monitoring.coreos.com/"):
                 self.assertEqual(item["metadata"]["labels"]["release"], "main", key)
 
+    def test_watched_namespaces_are_bound_one_by_one_and_nothing_in_the_cluster(self):
+        objects = self.template("watchNamespaces[0]=shop", "watchNamespaces[1]=payments")
+        bindings = {key[2]: item for key, item in objects.items() if key[1] == "RoleBinding" and key[3] == "flamefleet-operator-pods"}
+        self.assertEqual(set(bindings), {"shop", "payments", NAMESPACE})
+        for item in bindings.values():
+            self.assertEqual(item["subjects"][0]["namespace"], NAMESPACE)
+        arguments = objects["apps/v1", "Deployment", NAMESPACE, "flamefleet-operator"]["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertEqual([argument for argument in arguments if "namespace" in argument],
+                         [f"--watch-namespace={name}" for name in ("shop", "payments", NAMESPACE)])
+        self.assertNotIn("flamefleet-operator-pods", [key[3] for key in objects if key[1] == "ClusterRoleBinding"])
+
     def test_wrong_values_are_refused_with_their_field(self):
         for setting, field in (("operator.replica=2", "replica"),
                                ("operator.replicas=0", "/operator/replicas"),
@@ -131,7 +143,9 @@ class Chart(unittest.TestCase):
                                ("backend.spec.type=Elsewhere", "/backend/spec/type"),
                                ("backend.spec.endpoint=http://a", "type"),
                                ("prometheus.enabled=maybe", "/prometheus/enabled"),
-                               ("networkPolicy=true", "/networkPolicy")):
+                               ("networkPolicy=true", "/networkPolicy"),
+                               ("watchNamespaces[0]=Shop", "/watchNamespaces/0"),
+                               ("watchNamespaces=shop", "/watchNamespaces")):
             with self.subTest(setting):
                 arguments = ["template", "flamefleet", self.package, "--set", setting]
                 answer = self.server.run(clients() / "helm", *arguments)

@@ -78,7 +78,7 @@ class Config(unittest.TestCase):
         self.server.wait_for_kinds()
         with tempfile.TemporaryDirectory() as folder:
             config = os.path.relpath(CONFIG, os.path.realpath(folder))
-            components = [f"{config}/{name}" for name in ("high-availability", "network-policy", "prometheus")]
+            components = [f"{config}/{name}" for name in ("high-availability", "namespaced", "network-policy", "prometheus")]
             overlay = {"resources": [f"{config}/default"], "components": components}
             pathlib.Path(folder, "kustomization.yaml").write_text(json.dumps(overlay))
             result = self.kubectl("apply", "--dry-run=server", "-k", folder)

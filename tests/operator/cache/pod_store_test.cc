@@ -129,5 +129,29 @@ TEST_F(PodStoreTest, ANodesPodsAreFoundByTheirNamespace) {
   EXPECT_THAT(store_.ListNode("n3", "b"), IsEmpty());
 }
 
+TEST_F(PodStoreTest, AListOfANamespaceSaysNothingOfOthers) {
+  const auto a = store_.SinkOf("a");
+  const auto b = store_.SinkOf("b");
+  const auto put = [](ObjectSink& sink, const std::string& ns, const std::string& name) {
+    EXPECT_TRUE(sink.Upsert(PodJson(ns, name, "n1")).ok());
+  };
+  a->BeginList();
+  put(*a, "a", "1");
+  b->BeginList();  // they overlap
+  put(*b, "b", "1");
+  put(*b, "b", "2");
+  a->EndList();
+  b->EndList();
+  EXPECT_THAT(All(), ElementsAre("a/1", "b/1", "b/2"));
+  b->BeginList();
+  put(*a, "a", "2");  // by the watch
+  put(*b, "b", "2");
+  b->EndList();
+  EXPECT_THAT(All(), ElementsAre("a/1", "a/2", "b/2"));
+  a->BeginList();
+  a->EndList();
+  EXPECT_THAT(All(), ElementsAre("b/2"));
+}
+
 }  // namespace
 }  // namespace flamefleet

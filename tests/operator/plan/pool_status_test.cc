@@ -35,6 +35,7 @@ class PoolStatusTest : public testing::Test {
     for (const api::AgentPod& pod : agent_pods_)
       view.agent_pods.push_back(&pod);
     view.host_problem = host_problem_;
+    view.selector_unread = selector_unread_;
     std::vector<PodView> pods;
     for (size_t i = 0; i < pods_.size(); ++i)
       pods.push_back({&pods_[i], &plans_[i], {true, &reports_[0]}});
@@ -71,6 +72,7 @@ class PoolStatusTest : public testing::Test {
   std::deque<api::AgentPod> agent_pods_;
   std::string owner_of_n2_;
   std::optional<Problem> host_problem_;
+  bool selector_unread_ = false;
   NodeReport reports_[2];
   std::deque<api::Pod> pods_;
   std::deque<PodPlan> plans_;
@@ -83,6 +85,12 @@ TEST_F(PoolStatusTest, IsReadyWhenEveryNodeSamples) {
   EXPECT_EQ(Ready().status, "True");
   EXPECT_EQ(Ready().message, "2 of 2 agents sample");
   EXPECT_EQ(status.conditions.size(), 2U);
+}
+
+TEST_F(PoolStatusTest, SaysThatItsNamespaceSelectorCannotBeJudged) {
+  selector_unread_ = true;
+  EXPECT_EQ(Find("Degraded").reason, "NamespacesNotRead");
+  EXPECT_EQ(Ready().status, "True");
 }
 
 TEST_F(PoolStatusTest, NamesTheNodeThatDoesNotSample) {

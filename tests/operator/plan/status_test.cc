@@ -276,6 +276,15 @@ TEST_F(TargetStatusTest, SaysThatItIsPaused) {
   EXPECT_EQ(Ready().reason, reasons::kPaused);
 }
 
+TEST_F(TargetStatusTest, WhoseNamespaceIsNotWatchedIsToldSoWhateverElseIsWrong) {
+  target_.spec.backend = "missing";
+  const auto status = TargetStatus(target_, {}, backends_, {kNow, true}, "only a and b");
+  for (const char* type : {"Accepted", "Ready", "Delivering"}) {
+    EXPECT_EQ(Find(status.conditions, type).reason, "NamespaceNotWatched") << type;
+    EXPECT_EQ(Find(status.conditions, type).message, "only a and b") << type;
+  }
+}
+
 TEST_F(TargetStatusTest, AMissingBackendIsNotAccepted) {
   target_.spec.backend = "missing";
   AddPod("a", Delivering());
