@@ -23,7 +23,9 @@ APP = "annotated"
 # Profiles are counted by whole windows, two of which reach over the ends; a profile that is there twice or not at all is
 # beyond these.
 LEAST, MOST = 0.6, 1.6
-_SAMPLE = re.compile(r"^(flamefleet_agent_profiles_\w+)(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
+# What waits is on disk: the agents' memory grows no more than by what they still learn of the node. In bytes.
+MOST_GROWTH = 24 << 20
+_SAMPLE = re.compile(r"^(flamefleet_agent_(?:profiles_\w+|memory_used_bytes))(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
 
 
 class Outage(Scenario):
@@ -40,13 +42,13 @@ class Outage(Scenario):
         return ""
 
     def books(self):
-        """Sums over all agents of what was produced, delivered, dropped, ... and what waits."""
+        """Sums over all agents of what was produced, delivered, dropped, ... and what waits, and of their memory."""
         sums = {}
         for pod in self.agents():
             with urllib.request.urlopen(f"http://{pod['status']['podIP']}:9090/metrics", timeout=20) as answer:
                 for name, value in _SAMPLE.findall(answer.read().decode()):
                     sums[name] = sums.get(name, 0) + float(value)
-        return {name.removeprefix("flamefleet_agent_profiles_").removesuffix("_total"): value
+        return {name.removeprefix("flamefleet_agent_").removeprefix("profiles_").removesuffix("_total"): value
                 for name, value in sums.items()}
 
     def stop_store(self):
@@ -75,7 +77,7 @@ class Outage(Scenario):
 
     def test_profiles_of_an_outage_arrive_afterwards_once_and_with_their_own_times(self):
         self.eventually("profiles arrive", lambda: self.cpu(APP, self.since).total > 0)
-        before = self.books()["dropped"]
+        before = self.books()
         go_on = self.stop_store()
         away, used = int(time.time()), -self.cpu_millis(APP)
         self.eventually("the backend says that it is not reachable", lambda: not self.fleet.condition(
@@ -87,17 +89,20 @@ class Outage(Scenario):
             self.assertIn(("Ready", "True"), [(c["type"], c["status"]) for c in pod["status"]["conditions"]])
         # The outage is the subject here: it lasts as long as it was asked to.
         time.sleep(max(0, away + OUTAGE_SECONDS - time.time()))
-        waiting = self.books()["waiting"]
+        during = self.books()
         back, used = int(time.time()), used + self.cpu_millis(APP)
         go_on()
-        self.assertGreater(waiting, 0)
+        self.assertGreater(during["waiting"], 0)
+        grown = during["memory_used_bytes"] - before["memory_used_bytes"]
+        self.assertLess(grown, MOST_GROWTH)
 
         self.eventually("the backend is ready again", lambda: self.fleet.condition("profilingbackend", "default"),
                         RECOVERY_SECONDS)
         self.eventually("nothing of the outage waits any more", lambda: self.books()["waiting"] == 0,
                         RECOVERY_SECONDS)
         arrived = self.cpu(APP, away, back).total
-        print(f"   {back - away} s away, {waiting:.0f} profiles waited; of {used:.0f} ms CPU {arrived:.0f} ms arrived")
+        print(f"   {back - away} s away, {during['waiting']:.0f} profiles waited, memory of the agents grew by "
+              f"{grown / (1 << 20):.1f} MiB; of {used:.0f} ms CPU {arrived:.0f} ms arrived")
         self.assertGreater(arrived, LEAST * used)
         self.assertLess(arrived, MOST * used)
 
@@ -106,4 +111,4 @@ class Outage(Scenario):
             came = books["produced"] + books["recovered"] + books["split"]
             return came == books["delivered"] + books["dropped"] + books["waiting"] and books
         books = self.eventually("the books balance", balanced)
-        self.assertEqual(books["dropped"], before, books)
+        self.assertEqual(books["dropped"], before["dropped"], books)
