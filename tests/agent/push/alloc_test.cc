@@ -4,9 +4,11 @@
 
 #include "agent/compress/gzip_compressor.h"
 #include "agent/push/push_request.h"
+#include "agent/spool/spool.h"
 #include "base/pprof/profile.h"
 #include "tests/base/pprof/test_profiles.h"
 #include "tests/support/allocations.h"
+#include "tests/support/temp_dir.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -47,6 +49,26 @@ TEST(SteadyState, APushIsOneAllocationWhichTheQueueOwns) {
                                    .pprof = std::string(3000, 'x')};
   std::string body;
   EXPECT_EQ(AllocationsOf([&](uint32_t) { body = EncodePushRequest(profile); }), kRounds);
+}
+
+// SQLite's own memory is not in it: it has a heap of its own and takes it from malloc.
+TEST(SteadyState, AProfileThatWaitsIsSixAllocationsHoweverManyDo) {
+  const TempDir directory;
+  const auto spool = Spool::Open({.directory = directory.path()});
+  ASSERT_TRUE(spool.ok()) << spool.status();
+  const std::string body(3000, 'x');
+  std::vector<SpooledProfile> group;
+  // The body and the pod's long name, as it comes and as it is handed out; and who has it.
+  EXPECT_LE(AllocationsOf([&](uint32_t) {
+              group.clear();
+              group.push_back({.collection = {.pod_uid = "0aa5a3c1-0000-4000-8000-000000000001"},
+                               .backend = "main",
+                               .body = body});
+              ASSERT_TRUE((*spool)->Append(group).ok());
+              const auto taken = (*spool)->TakeOldest("main");
+              ASSERT_TRUE(taken.ok() && *taken && (*spool)->Remove(**taken).ok());
+            }),
+            6 * kRounds);
 }
 
 }  // namespace

@@ -199,8 +199,18 @@ std::set<Mark> ReadSpoolOfTheDead(const std::string& directory) {
   return ReadSpool(path);
 }
 
+std::string Snapshot(const Backend& backend, const Pods& pods) {
+  return "snapshot { version: 1 config { sampling_frequency_hz: 97 backends { name: 'main' "
+         "endpoint: '" +
+         backend.Url() + "' } } " + pods.Assignment() + "}";
+}
+
 bool Contains(const std::set<Mark>& marks, const std::map<Mark, int>& others, Mark mark) {
   return marks.contains(mark) || others.contains(mark);
+}
+
+bool AreDelivered(const std::set<Mark>& marks, const std::map<Mark, int>& delivered) {
+  return std::ranges::all_of(marks, [&](const Mark& mark) { return delivered.contains(mark); });
 }
 
 TEST(AgentKill, WhatWasKeptIsDeliveredWholeAndOnlyTheNewestIsMissing) {
@@ -208,10 +218,7 @@ TEST(AgentKill, WhatWasKeptIsDeliveredWholeAndOnlyTheNewestIsMissing) {
   Pods pods;
   Backend backend;
   const ChannelFiles files;
-  const FakeOperator fake(files,
-                          "snapshot { version: 1 config { sampling_frequency_hz: 97 backends { "
-                          "name: 'main' endpoint: '" +
-                              backend.Url() + "' } } " + pods.Assignment() + "}");
+  const FakeOperator fake(files, Snapshot(backend, pods));
   const AgentProgram::Options options = {
       .directory = directory.path(),
       .prefix = {"env", "LD_PRELOAD=" FF_SLOW_DISK_PRELOAD, "FF_SLOW_DISK_MICROS=500"}};
@@ -259,11 +266,7 @@ TEST(AgentKill, WhatWasKeptIsDeliveredWholeAndOnlyTheNewestIsMissing) {
 
   backend.is_away = false;
   AgentProgram agent(fake, files, options);
-  const auto is_delivered = [&] {
-    const std::map<Mark, int> delivered = backend.Acknowledged();
-    return std::ranges::all_of(kept, [&](const Mark& mark) { return delivered.contains(mark); });
-  };
-  EXPECT_TRUE(WaitUntil(is_delivered, kPatience));
+  EXPECT_TRUE(WaitUntil([&] { return AreDelivered(kept, backend.Acknowledged()); }, kPatience));
   ASSERT_EQ(::kill(agent.pid(), SIGTERM), 0);
   EXPECT_EQ(agent.Wait(), 0);
   int twice = 0;
@@ -275,6 +278,30 @@ TEST(AgentKill, WhatWasKeptIsDeliveredWholeAndOnlyTheNewestIsMissing) {
       "%d kills, %d profiles served: %d of them were in no spool yet when the agent was "
       "killed, %d at most at one kill; %d delivered again\n",
       Kills(), pods.Count(), missing, most_missing, twice);
+}
+
+// As a rolling update does, when the next pod is there before the last one has gone.
+TEST(AgentUpdate, TheNextAgentWaitsForTheLastAndDeliversWhatThatHasKept) {
+  const TempDir directory;
+  Pods pods;
+  Backend backend;
+  backend.is_away = true;
+  const ChannelFiles files;
+  const FakeOperator fake(files, Snapshot(backend, pods));
+  AgentProgram last(fake, files, {.directory = directory.path()});
+  last.AwaitStart();
+  ASSERT_TRUE(WaitUntil([&] { return !ReadSpool(directory.path() + "/spool.db").empty(); }));
+  AgentProgram next(fake, files, {.directory = directory.path()});
+  next.AwaitLog("another agent runs on this node");
+  ASSERT_EQ(::kill(last.pid(), SIGTERM), 0);
+  ASSERT_EQ(last.Wait(), 0);
+  const std::set<Mark> kept = ReadSpool(directory.path() + "/spool.db");
+  EXPECT_FALSE(kept.empty());
+  next.AwaitStart();
+  backend.is_away = false;
+  EXPECT_TRUE(WaitUntil([&] { return AreDelivered(kept, backend.Acknowledged()); }, kPatience));
+  EXPECT_TRUE(WaitUntil([&] { return next.BooksBalance(); }, kPatience));
+  EXPECT_GT(next.Metric("flamefleet_agent_profiles_recovered_total"), 0);
 }
 
 }  // namespace

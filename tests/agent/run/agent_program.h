@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -33,14 +34,17 @@ class AgentProgram {
 
   // Until the agent says that it has started.
   void AwaitStart() {
-    const std::string key = "\"http_port\":";
+    const std::string rest = AwaitLog("\"http_port\":");
+    http_port_ = static_cast<uint16_t>(std::strtoul(rest.c_str(), nullptr, 10));
+  }
+  // Until its log has that text; what follows it in the line.
+  std::string AwaitLog(const std::string& text) {
     for (std::string line = child_.ReadLine(); !line.empty(); line = child_.ReadLine()) {
-      const size_t at = line.find(key);
-      if (at == std::string::npos) continue;
-      http_port_ = static_cast<uint16_t>(std::stoi(line.substr(at + key.size())));
-      return;
+      const size_t at = line.find(text);
+      if (at != std::string::npos) return line.substr(at + text.size());
     }
-    ADD_FAILURE() << "the agent did not start";
+    ADD_FAILURE() << "the agent ended and never said: " << text;
+    return "";
   }
   // Sum of a metric over its labels. After AwaitStart.
   double Metric(const std::string& name) const { return MetricIn(Metrics(), name); }
