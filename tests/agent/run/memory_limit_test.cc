@@ -211,6 +211,7 @@ struct Load {
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
+  const TestCgroup parent{"kubepods"};  // removed after those in it
   std::vector<std::unique_ptr<Container>> containers;
 };
 
