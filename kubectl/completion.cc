@@ -39,7 +39,8 @@ compdef _kubectl_flamefleet kubectl-flamefleet
 )sh";
 constexpr const char* kFish = R"sh(function __kubectl_flamefleet
   set -l words (commandline -opc)
-  kubectl-flamefleet __complete $words[2..-1] (commandline -ct | string collect --allow-empty) 2>/dev/null | string match -v ':*'
+  set -l last (commandline -ct)
+  kubectl-flamefleet __complete $words[2..-1] "$last" 2>/dev/null | string match -v ':*'
 end
 complete -c kubectl-flamefleet -f -a '(__kubectl_flamefleet)'
 )sh";

@@ -344,6 +344,32 @@ TEST_F(KubectlTest, BashCompletesWithTheScript) {
   EXPECT_EQ(output.out, "pay-0\n") << output.errors;
 }
 
+TEST_F(KubectlTest, FishCompletesWithTheScript) {
+  const auto complete = [](const std::string& line) {
+    return RunShell(
+        "fish -c 'kubectl-flamefleet completion fish | source; complete -C \"" + line + "\"'",
+        server_->kubeconfig());
+  };
+  const Output name = complete("kubectl-flamefleet status -n shop p");
+  EXPECT_EQ(name.out, "pay-0\n") << name.errors;
+  EXPECT_EQ(complete("kubectl-flamefleet status -o ").out, "json\nwide\nyaml\n");
+}
+
+// Without a terminal: what the line editor would set and call.
+TEST_F(KubectlTest, ZshCompletesWithTheScript) {
+  const auto complete = [](const std::string& words) {
+    return RunShell(
+        "zsh -fc 'autoload -Uz compinit && compinit -u -D; "
+        "source <(kubectl-flamefleet completion zsh); compadd() { shift; print -l -- \"$@\" }; "
+        "words=(kubectl-flamefleet " +
+            words + "); CURRENT=$#words; _kubectl_flamefleet'",
+        server_->kubeconfig());
+  };
+  const Output name = complete("status -n shop p");
+  EXPECT_EQ(name.out, "pay-0\n") << name.errors;
+  EXPECT_EQ(complete("status -o \"\"").out, "json\nwide\nyaml\n");
+}
+
 TEST_F(KubectlTest, OpenSaysWhyNothingIsForwarded) {
   const Output output = Run("open sts/pay -n shop --browser=false");
   EXPECT_EQ(output.code, 2);
