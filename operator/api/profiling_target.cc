@@ -75,7 +75,7 @@ void ReadStatus(const ObjectReader& in, ProfilingTargetStatus& status) {
     nodes.Integer("profiling", status.nodes.profiling);
   });
   in.Object("stacks", [&](const ObjectReader& stacks) {
-    status.stacks.emplace();
+    status.stacks = ProfilingTargetStatus::Stacks{};  // clang 14 cannot emplace one
     stacks.Integer("wholePercent", status.stacks->whole_percent);
     stacks.String("cutBy", status.stacks->cut_by);
   });
