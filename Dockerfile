@@ -2,6 +2,7 @@
 # One image for the operator, the agent and the store: the container's command says which.
 #   docker build -t flamefleet:dev .                     compiles everything
 #   docker build --target prebuilt -t flamefleet:dev .   takes the stripped programs of build/image
+#   docker buildx build --platform linux/amd64,linux/arm64 .   for both; the compiler runs on this machine's processor
 # For a release, name the base by its digest and say what is built:
 #   --build-arg BASE=docker.io/library/debian@sha256:... --build-arg VERSION=$(tools/version)
 #   --build-arg REVISION=$(git rev-parse HEAD) and, for equal bytes, --timestamp $(git log -1 --format=%ct) (buildah, podman)
@@ -27,15 +28,18 @@ LABEL org.opencontainers.image.title=flamefleet \
 FROM runtime AS prebuilt
 COPY build/image/ /usr/bin/
 
-FROM ${BASE} AS build
+FROM --platform=${BUILDPLATFORM} ${BASE} AS build
+ARG TARGETARCH
 COPY debian-packages.txt /src/
 COPY tools/debian-packages /src/tools/
-RUN apt-get update -q && /src/tools/debian-packages run build | xargs apt-get install -qy --no-install-recommends
+RUN apt-get update -q && /src/tools/debian-packages run build arm64 | xargs apt-get install -qy --no-install-recommends
 COPY . /src
-RUN cd /src && cmake --preset release -DFF_TESTS=OFF && \
-    cmake --build --preset release --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store && \
-    strip build/release/bin/flamefleet-*
+# Compiled for another processor by the preset of its name, else by `release`.
+RUN cd /src && preset=release && if [ "${TARGETARCH:-amd64}" != "$(dpkg --print-architecture)" ]; then \
+      preset=$TARGETARCH && tools/arm64-sysroot build/arm64-sysroot; fi && \
+    cmake --preset $preset -DFF_TESTS=OFF && mkdir image && \
+    cmake --build --preset $preset --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store && \
+    for program in build/$preset/bin/flamefleet-*; do llvm-strip -o image/$(basename $program) $program; done
 
 FROM runtime
-COPY --from=build /src/build/release/bin/flamefleet-operator /src/build/release/bin/flamefleet-agent \
-     /src/build/release/bin/flamefleet-parse /src/build/release/bin/flamefleet-store /usr/bin/
+COPY --from=build /src/image/ /usr/bin/

@@ -9,9 +9,9 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Everyday
-.PHONY: deps configure build unit test golden-update docs-update fmt fmt-check tidy
+.PHONY: deps configure build unit test golden-update docs-update arm64 fmt fmt-check tidy
 deps: ## Install the Debian packages that are missing (debian-packages.txt)
-	@missing=$$(comm -23 <(tools/debian-packages run build test e2e lint bench | sort -u) \
+	@missing=$$(comm -23 <(tools/debian-packages run build test e2e arm64 lint bench | sort -u) \
 	  <(dpkg-query -W -f '$${db:Status-Abbrev} $${Package} $${Provides}\n' | \
 	    awk '$$1 == "ii" { for (i = 2; i <= NF; i++) { sub(",", "", $$i); print $$i } }' | sort -u)); \
 	if [ -n "$$missing" ]; then apt-get update -q && apt-get install -qy --no-install-recommends $$missing; fi
@@ -35,6 +35,14 @@ docs-update: programs ## Write the made pages of docs/ anew (root); read the dif
 	cmake --build --preset release -j $(JOBS) --target burner
 	FF_UPDATE_DOCS=1 tests/docs/docs_test.py
 	FF_UPDATE_DOCS=1 tests/docs/fleet_test.py
+
+# Those that need no child of their own processor.
+ARM64_TESTS := unwind_table_test agent_compress_test agent_profile_test agent_host_test agent_spool_test pprof_test base_test
+arm64: deps ## Cross-build for arm64 and run those unit tests under emulation that depend on the processor
+	tools/arm64-sysroot build/arm64-sysroot
+	cmake --preset arm64
+	cmake --build --preset arm64 -j $(JOBS) --target flamefleet-agent flamefleet-parse $(ARM64_TESTS)
+	ctest --preset arm64 -R "^($$(tr ' ' '|' <<<'$(ARM64_TESTS)'))$$"
 
 fmt: ## Format the C++ sources
 	git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

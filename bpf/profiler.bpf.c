@@ -13,10 +13,6 @@
 #include "bpf/unwind.bpf.h"
 // clang-format on
 
-#if !defined(__TARGET_ARCH_x86)
-#error "profiler.bpf.c reads x86-64 registers; other architectures are not supported yet"
-#endif
-
 // The kernel lends most helpers used here only to programs under the GPL.
 char LICENSE[] SEC("license") = "GPL";
 
@@ -63,35 +59,6 @@ static __always_inline void add(u32 which, u64 number) {
 
 static __always_inline void count(u32 which) {
   add(which, 1);
-}
-
-static __always_inline bool is_user_mode(const struct bpf_perf_event_data* ctx) {
-  return (ctx->regs.cs & 3) == 3;
-}
-
-// Fills ip, sp and bp with the user registers of the current task. False when there are none. After
-// the instruction of a system call ip is where a return address would be: behind it, which may be
-// the end of the function (__restore_rt).
-static __always_inline bool read_user_registers(struct bpf_perf_event_data* ctx,
-                                                struct scratch* s) {
-  if (is_user_mode(ctx)) {
-    s->ip = ctx->regs.rip;
-    s->sp = ctx->regs.rsp;
-    s->bp = ctx->regs.rbp;
-    s->is_caller = false;
-    return true;
-  }
-  if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) return false;
-  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
-  struct pt_regs user;
-  if (!regs || bpf_probe_read_kernel(&user, sizeof(user), regs)) return false;
-  s->ip = user.rip;
-  s->sp = user.rsp;
-  s->bp = user.rbp;
-  // A call has a number, and the processor keeps its ip in rcx; a signal's handler comes with
-  // another.
-  s->is_caller = (long)user.orig_rax >= 0 && user.rcx == user.rip;
-  return true;
 }
 
 static __always_inline struct kernfs_node* parent_of(struct kernfs_node* node) {

@@ -173,29 +173,33 @@ struct ff_mapping {
 };
 FF_STATIC_ASSERT(sizeof(struct ff_mapping) == 32, "ff_mapping has holes");
 
-// How to compute the CFA, which is the caller's stack pointer. The return address is just below it.
+// How to compute the CFA, which is the caller's stack pointer. On x86-64 the return address is just
+// below it; on arm64 it is where enum ff_bp says. There bp is x29.
 enum ff_cfa {
   FF_CFA_UNKNOWN = 0,   // outside of functions, or a rule that does not fit into this form
   FF_CFA_SP = 1,        // sp + cfa_offset
   FF_CFA_BP = 2,        // bp + cfa_offset
-  FF_CFA_DEREF_BP = 3,  // what is stored at bp + cfa_offset: functions that realign their stack
-  FF_CFA_PLT = 4,       // sp + 8, or sp + 16 when the low 4 bits of ip are >= cfa_offset
-  FF_CFA_SIGNAL = 5,    // made by the kernel for a signal handler: registers are at FF_SIGNAL_*
+  FF_CFA_DEREF_BP = 3,  // x86-64: what is stored at bp + cfa_offset: functions that realign theirs
+  FF_CFA_PLT = 4,       // x86-64: sp + 8, or + 16 when the low 4 bits of ip are >= cfa_offset
+  FF_CFA_SIGNAL = 5,    // made by the kernel for a signal handler, with the registers in it
   FF_CFA_END = 6,       // there is no caller
-  // bp + 16, which may be on another stack: functions that leave their frame behind on the stack
-  // that they came from. bp is 0 when there is nothing to come from.
+  // The frame that bp points to (x86-64: bp + 16), which may be on another stack: functions that
+  // leave their frame behind on the stack that they came from. bp is 0 when there is nothing to
+  // come from.
   FF_CFA_OTHER_STACK = 7,
 };
 
-// Where the caller's frame pointer register is.
+// Where the caller's frame pointer register is; on arm64, where the return address is as well.
 enum ff_bp {
-  FF_BP_SAME = 0,     // still in the register
-  FF_BP_AT_CFA = 1,   // stored at CFA + bp_offset
-  FF_BP_AT_BP = 2,    // stored at bp + bp_offset
-  FF_BP_UNKNOWN = 3,  // lost
+  FF_BP_SAME = 0,     // still in the register; arm64: and the return address in lr
+  FF_BP_AT_CFA = 1,   // stored at CFA + bp_offset; arm64: the return address 8 bytes above it
+  FF_BP_AT_BP = 2,    // x86-64: stored at bp + bp_offset
+  FF_BP_UNKNOWN = 3,  // lost; arm64: the return address is at CFA + bp_offset
+  FF_BP_SAME_LR_AT_CFA = 4,  // arm64: still in the register; the return address at CFA + bp_offset
 };
 
-// Distances from the stack pointer of a signal frame: struct ucontext of the kernel's uapi.
+// Distances from the stack pointer of a signal frame on x86-64: struct ucontext of the kernel's
+// uapi.
 enum { FF_SIGNAL_BP = 120, FF_SIGNAL_SP = 160, FF_SIGNAL_IP = 168 };
 
 struct ff_unwind_rule {

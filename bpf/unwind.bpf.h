@@ -65,7 +65,9 @@ struct scratch {
   // FF_MAX_UNWIND_MAPPINGS. From memory: were it a constant, the verifier would follow each of the
   // 1024 ways that the search can take.
   u32 max_mappings;
-  bool is_caller;  // ip is behind its instruction: a return address, or of a system call
+  bool is_caller;   // ip is behind its instruction: a return address, or of a system call
+  bool is_sp_lost;  // arm64: after a step by frame pointer, which does not tell it
+  u64 lr;           // arm64: the return address while it is in the register, else 0
   struct ff_sample sample;
   struct cached_rule rules[1 << CACHED_RULE_BITS];
 };
@@ -184,87 +186,13 @@ static __always_inline int find_rule(struct scratch* s) {
 // The farthest that one frame may be from the next: what is beyond is not a frame pointer.
 #define MAX_FRAME_BYTES (1 << 20)
 
-// Moves to the caller by frame pointer. 0, or why the walk ends; `reason` if bp is no frame
-// pointer.
-static __always_inline int step_by_frame_pointer(struct scratch* s, int reason) {
-  const u64 bp = s->bp;
-  // Before the tables are there, nothing tells the outermost frame from a register that is 0.
-  const int end = reason == FF_STOP_NOT_READY ? reason : FF_STOP_COMPLETE;
-  if (bp == 0) return end;
-  if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return reason;
-  u64 frame[2];  // the caller's frame pointer, the return address
-  if (bpf_probe_read_user(frame, sizeof(frame), (const void*)bp)) return FF_STOP_FAULT;
-  if (frame[1] == 0) return end;
-  s->ip = frame[1];
-  s->sp = bp + sizeof(frame);
-  s->bp = frame[0];
-  s->is_caller = true;
-  return 0;
-}
-
-static __always_inline int step_over_signal(struct scratch* s) {
-  // The saved registers from bp on: bp, bx, dx, ax, cx, sp, ip.
-  u64 registers[(FF_SIGNAL_IP - FF_SIGNAL_BP) / 8 + 1];
-  if (bpf_probe_read_user(registers, sizeof(registers), (const void*)(s->sp + FF_SIGNAL_BP)))
-    return FF_STOP_FAULT;
-  s->bp = registers[0];
-  s->sp = registers[(FF_SIGNAL_SP - FF_SIGNAL_BP) / 8];
-  s->ip = registers[(FF_SIGNAL_IP - FF_SIGNAL_BP) / 8];
-  s->is_caller = false;  // it was interrupted there
-  return 0;
-}
-
-// Moves to the caller by s->rule. 0, or why the walk ends.
-static __always_inline int step_by_rule(struct scratch* s) {
-  const struct ff_unwind_rule rule = s->rule;
-  u64 cfa = 0;
-  switch (rule.cfa) {
-    case FF_CFA_SP:
-      cfa = s->sp + rule.cfa_offset;
-      break;
-    case FF_CFA_BP:
-      cfa = s->bp + rule.cfa_offset;
-      break;
-    case FF_CFA_DEREF_BP:
-      if (bpf_probe_read_user(&cfa, sizeof(cfa), (const void*)(s->bp + rule.cfa_offset)))
-        return FF_STOP_FAULT;
-      break;
-    case FF_CFA_PLT:
-      cfa = s->sp + 8 + ((int)(s->ip & 15) >= rule.cfa_offset ? 8 : 0);
-      break;
-    case FF_CFA_SIGNAL:
-      return step_over_signal(s);
-    case FF_CFA_OTHER_STACK:
-      if (s->bp == 0) return FF_STOP_COMPLETE;
-      cfa = s->bp + 16;
-      break;
-    default:
-      return FF_STOP_COMPLETE;  // FF_CFA_END
-  }
-  if (cfa <= s->sp && rule.cfa != FF_CFA_OTHER_STACK) return FF_STOP_BAD_CFA;
-  // Where functions push the frame pointer, if they do, and the return address above it.
-  u64 frame[2];
-  u64 bp = s->bp;
-  const bool is_pair = rule.bp == FF_BP_AT_CFA && rule.bp_offset == -(int)sizeof(frame);
-  if (is_pair ? bpf_probe_read_user(frame, sizeof(frame), (const void*)(cfa - sizeof(frame)))
-              : bpf_probe_read_user(&frame[1], sizeof(frame[1]), (const void*)(cfa - 8)))
-    return FF_STOP_FAULT;
-  const u64 return_address = frame[1];
-  if (return_address == 0) return FF_STOP_COMPLETE;
-  if (is_pair) {
-    bp = frame[0];
-  } else if (rule.bp == FF_BP_AT_CFA || rule.bp == FF_BP_AT_BP) {
-    const u64 at = (rule.bp == FF_BP_AT_CFA ? cfa : bp) + rule.bp_offset;
-    if (bpf_probe_read_user(&bp, sizeof(bp), (const void*)at)) return FF_STOP_FAULT;
-  } else if (rule.bp == FF_BP_UNKNOWN) {
-    bp = 1;  // odd: no step by frame pointer takes it for one
-  }
-  s->ip = return_address;
-  s->sp = cfa;
-  s->bp = bp;
-  s->is_caller = true;
-  return 0;
-}
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/step_x86.bpf.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "bpf/step_arm64.bpf.h"
+#else
+#error "the walk knows the registers of x86-64 and arm64 only"
+#endif
 
 // Records the frame and moves to its caller. 0: go on; else the enum ff_stop reason.
 __attribute__((noinline)) int step(void) {

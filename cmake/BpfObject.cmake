@@ -9,17 +9,21 @@
 
 function(bpf_object NAME)
   cmake_parse_arguments(ARG "" "SOURCE" "HEADERS" ${ARGN})
-  if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-    message(FATAL_ERROR "The BPF programs read x86-64 registers; ${CMAKE_SYSTEM_PROCESSOR} is not supported")
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    set(arch x86)
+  elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    set(arch arm64)
+  else()
+    message(FATAL_ERROR "The BPF programs read registers of x86-64 and arm64, not ${CMAKE_SYSTEM_PROCESSOR}")
   endif()
   get_filename_component(source ${ARG_SOURCE} ABSOLUTE)
   get_filename_component(stem ${ARG_SOURCE} NAME)
   string(REGEX REPLACE "\\.bpf\\.c$" "" stem ${stem})
   set(out ${CMAKE_BINARY_DIR}/gen/bpf)
   file(MAKE_DIRECTORY ${out})
-  set(multiarch /usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
+  set(multiarch ${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE})
   add_custom_command(OUTPUT ${out}/${stem}.bpf.o
-    COMMAND ${FF_CLANG} -target bpf -O2 -g -D__TARGET_ARCH_x86 -Wall -Wextra -Werror
+    COMMAND ${FF_CLANG} -target bpf -O2 -g -D__TARGET_ARCH_${arch} -Wall -Wextra -Werror
             -I ${CMAKE_SOURCE_DIR} -isystem ${multiarch} -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
             -c ${source} -o ${out}/${stem}.bpf.o
     DEPENDS ${source} ${ARG_HEADERS} COMMENT "clang -target bpf ${stem}.bpf.c" VERBATIM)

@@ -35,15 +35,25 @@ constexpr std::array kAllowedCalls = {
     SYS_rt_sigreturn, SYS_rt_sigprocmask};
 
 // Libraries try these and go on without: a debug file of a debug file, for example.
-constexpr std::array kRefusedCalls = {SYS_open,  SYS_openat, SYS_newfstatat, SYS_fstat,
-                                      SYS_stat,  SYS_lstat,  SYS_readlink,   SYS_access,
-                                      SYS_fcntl, SYS_ioctl,  SYS_write};
+constexpr std::array kRefusedCalls = {
+#if defined(__x86_64__)
+    // Newer processors have only those with "at".
+    SYS_open,   SYS_stat,       SYS_lstat, SYS_readlink,   SYS_access,
+#endif
+    SYS_openat, SYS_newfstatat, SYS_fstat, SYS_readlinkat, SYS_faccessat,
+    SYS_fcntl,  SYS_ioctl,      SYS_write};
+
+#if defined(__x86_64__)
+constexpr uint32_t kAuditArch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kAuditArch = AUDIT_ARCH_AARCH64;
+#endif
 
 class Filter {
  public:
   Filter() {
     Load(offsetof(seccomp_data, arch));
-    Add(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+    Add(BPF_JMP | BPF_JEQ | BPF_K, kAuditArch, 1, 0);
     Return(SECCOMP_RET_KILL_PROCESS);
     Load(offsetof(seccomp_data, nr));
   }

@@ -104,7 +104,10 @@ class SectionReader {
     cie.code_align = static_cast<int64_t>(reader.Unsigned());
     cie.data_align = reader.Signed();
     const uint64_t return_column = version == 1 ? reader.Byte() : reader.Unsigned();
-    if (return_column != kCfiReturnAddress) return std::nullopt;
+    for (const CfiRegisters* const registers : {&kCfiX86_64, &kCfiAarch64}) {
+      if (return_column == registers->return_address) cie.initial.registers = registers;
+    }
+    if (cie.initial.registers == nullptr) return std::nullopt;
     if (!ReadAugmentation(augmentation, &reader, &cie) || !reader.ok()) return std::nullopt;
     CfiMachine machine(cie, &budget_);
     if (!machine.Run(reader)) return std::nullopt;
@@ -126,7 +129,9 @@ class SectionReader {
         reader->Byte();
       } else if (c == 'P') {
         reader->Value(reader->Byte() & 0x0f);
-      } else if (c != 'S') {  // S, signal frame: its rules tell, see ToRule
+      } else if (c == 'S') {
+        cie->initial.is_signal_frame = true;
+      } else if (c != 'B') {  // B: signed with the second key
         return false;
       }
     }

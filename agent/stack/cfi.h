@@ -8,7 +8,8 @@
 // whole section, kMaxCfiDepth saved states. Errors: kDataLoss when the chain of entries is broken,
 // kResourceExhausted over a bound. An entry that is damaged or of an unknown form by itself is left
 // out, a rule that ff_unwind_rule cannot express becomes FF_CFA_UNKNOWN.
-// Source: Linux Standard Base Core, "Exception Frames"; DWARF 5, 6.4; System V ABI AMD64, 3.6.2
+// The processor is told by the register that an entry has the return address in.
+// Source: Linux Standard Base Core, "Exception Frames"; DWARF 5, 6.4; for processors, cfi_rule.h
 #pragma once
 
 #include <cstddef>

@@ -67,6 +67,8 @@ bool CfiMachine::StepExtended(uint8_t opcode, CfiCursor* reader) {
       state_ = saved_states_.back();
       saved_states_.pop_back();
       return true;
+    case 0x2d:  // AARCH64_negate_ra_state: the return address is signed, or no longer
+      return true;
     case 0x2e:  // GNU_args_size: of interest to exceptions only
       reader->Unsigned();
       return true;

@@ -27,7 +27,8 @@ struct CfiEntryHead {
 
 class CfiMachine {
  public:
-  CfiMachine(const CfiEntryHead& cie, size_t* budget) : cie_(cie), budget_(*budget) {}
+  CfiMachine(const CfiEntryHead& cie, size_t* budget)
+      : cie_(cie), budget_(*budget), state_(cie.initial) {}
 
   // For the instructions of an FDE: where its function is, and where its rows go.
   void Begin(uint64_t start, uint64_t end, std::vector<CfiRow>* rows) {

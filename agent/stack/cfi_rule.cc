@@ -2,7 +2,6 @@
 #include "agent/stack/cfi_rule.h"
 
 #include <array>
-#include <limits>
 #include <optional>
 
 #include "agent/stack/cfi_cursor.h"
@@ -52,25 +51,21 @@ std::optional<uint8_t> ReadPltExpression(std::string_view bytes) {
 bool IsAtSp(const CfiRegister& saved, int64_t offset) {
   if (saved.where != CfiWhere::kExpression) return false;
   const auto address = ReadSimpleExpression(saved.expression);
-  return address && address->reg == kCfiSp && address->offset == offset && !address->dereferenced;
-}
-
-template <typename T>
-bool Fits(int64_t value) {
-  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+  return address && address->reg == kCfiX86_64.sp && address->offset == offset &&
+         !address->dereferenced;
 }
 
 bool SetCfa(const CfiState& state, ff_unwind_rule* rule) {
   int64_t offset = state.cfa_offset;
   if (state.cfa_expression.empty()) {
-    if (state.cfa_register != kCfiSp && state.cfa_register != kCfiBp) return false;
-    rule->cfa = state.cfa_register == kCfiSp ? FF_CFA_SP : FF_CFA_BP;
+    if (state.cfa_register != kCfiX86_64.sp && state.cfa_register != kCfiX86_64.bp) return false;
+    rule->cfa = state.cfa_register == kCfiX86_64.sp ? FF_CFA_SP : FF_CFA_BP;
   } else if (const auto n = ReadPltExpression(state.cfa_expression)) {
     rule->cfa = FF_CFA_PLT;
     offset = *n;
   } else {
     const auto expression = ReadSimpleExpression(state.cfa_expression);
-    if (!expression || !expression->dereferenced || expression->reg != kCfiBp) return false;
+    if (!expression || !expression->dereferenced || expression->reg != kCfiX86_64.bp) return false;
     rule->cfa = FF_CFA_DEREF_BP;
     offset = expression->offset;
   }
@@ -91,7 +86,7 @@ bool SetBp(const CfiState& state, ff_unwind_rule* rule) {
       break;
     case CfiWhere::kExpression: {
       const auto address = ReadSimpleExpression(state.bp.expression);
-      const bool known = address && !address->dereferenced && address->reg == kCfiBp;
+      const bool known = address && !address->dereferenced && address->reg == kCfiX86_64.bp;
       rule->bp = known ? FF_BP_AT_BP : FF_BP_UNKNOWN;
       if (known) offset = address->offset;
       break;
@@ -108,10 +103,14 @@ bool SetBp(const CfiState& state, ff_unwind_rule* rule) {
 }  // namespace
 
 ff_unwind_rule ToRule(const CfiState& state) {
+  return state.registers == &kCfiAarch64 ? ToRuleOfArm64(state) : ToRuleOfX86(state);
+}
+
+ff_unwind_rule ToRuleOfX86(const CfiState& state) {
   if (state.return_address.where == CfiWhere::kLost) return {.cfa = FF_CFA_END};
   if (IsAtSp(state.return_address, FF_SIGNAL_IP)) {
     const auto cfa = ReadSimpleExpression(state.cfa_expression);
-    const bool known = cfa && cfa->reg == kCfiSp && cfa->offset == FF_SIGNAL_SP &&
+    const bool known = cfa && cfa->reg == kCfiX86_64.sp && cfa->offset == FF_SIGNAL_SP &&
                        cfa->dereferenced && IsAtSp(state.bp, FF_SIGNAL_BP);
     return {.cfa = static_cast<uint8_t>(known ? FF_CFA_SIGNAL : FF_CFA_UNKNOWN)};
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/stack/cfi_rule.h"
 #include "agent/symbol/dwarf_cursor.h"
 #include "agent/symbol/go_table.h"
 #include "agent/symbol/piece_reader.h"
@@ -30,11 +31,24 @@ struct Step {
   int32_t depth = 0;
 };
 
-ff_unwind_rule RuleOf(int32_t depth, bool has_frame, uint8_t flags) {
+// On arm64 a frame has the return address at its lower end, where SP is, and the frame pointer
+// below that. SP never moves by less than both take.
+ff_unwind_rule RuleOfArm64(int32_t depth) {
+  if (depth == 0) return {.cfa = FF_CFA_SP, .bp = FF_BP_SAME};
+  const int32_t pair = -depth - kPointerBytes;
+  if (depth < 0 || !Fits<int16_t>(pair)) return {};
+  return {.cfa_offset = depth,
+          .bp_offset = static_cast<int16_t>(pair),
+          .cfa = FF_CFA_SP,
+          .bp = FF_BP_AT_CFA};
+}
+
+ff_unwind_rule RuleOf(bool is_arm64, int32_t depth, bool has_frame, uint8_t flags) {
   if ((flags & kOutermost) != 0) return {.cfa = FF_CFA_END};
   // With a frame it is still or again on its own stack when that is empty.
   if ((flags & kMovesToAnyStack) != 0 && (depth > 0 || !has_frame))
     return {.bp_offset = kSavedBp, .cfa = FF_CFA_OTHER_STACK, .bp = FF_BP_AT_CFA};
+  if (is_arm64) return RuleOfArm64(depth);
   if (depth < 0 || depth > INT32_MAX - kPointerBytes) return {};
   const bool has_saved = depth >= kPointerBytes;
   return {.cfa_offset = depth + kPointerBytes,
@@ -55,15 +69,16 @@ class Reader {
     if (!ReadSteps(program, size)) return budget_ > 0;
     const bool has_frame = std::ranges::any_of(steps_, [](Step step) { return step.depth > 0; });
     const uint64_t start = table_.text + table_.rows[row].entry;
+    const bool is_arm64 = table_.min_instruction == kGoArm64Instruction;
     rows_.clear();
     for (const Step& step : steps_)
-      rows_.push_back({start + step.offset, RuleOf(step.depth, has_frame, flags)});
+      rows_.push_back({start + step.offset, RuleOf(is_arm64, step.depth, has_frame, flags)});
     visit_(start, start + size, rows_);
     return true;
   }
 
  private:
-  // Pairs: a change of the depth, which begins at -1, and for how many bytes it holds. A change of
+  // Pairs: a change of the depth, which begins at -1, and for how many units it holds. A change of
   // 0, but in the first pair, is the end; what is between there and the next function never runs.
   bool ReadSteps(uint32_t program, uint32_t size) {
     DwarfCursor cursor(std::string_view(programs_).substr(program));
@@ -79,7 +94,7 @@ class Reader {
       depth =
           static_cast<int32_t>(static_cast<uint32_t>(depth) + ((change >> 1) ^ (0 - (change & 1))));
       steps_.push_back({static_cast<uint32_t>(offset), depth});
-      offset += bytes;
+      offset += uint64_t{bytes} * table_.min_instruction;
     }
     return true;
   }

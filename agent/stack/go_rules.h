@@ -12,7 +12,8 @@
 // Errors: those of ReadGoTable; kResourceExhausted over a bound. A function that is damaged by
 // itself is left out.
 // Source: Go's src/runtime/symtab.go (_func, pcvalue, step), src/internal/abi/symtab.go (FuncFlag),
-// src/cmd/internal/obj/x86/obj6.go (where BP is saved), src/runtime/asm_amd64.s (changes of stacks)
+// src/cmd/internal/obj/x86/obj6.go (where BP is saved) and arm64/obj7.go, src/runtime/asm_amd64.s
+// (changes of stacks)
 #pragma once
 
 #include <cstddef>

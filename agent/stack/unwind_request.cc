@@ -46,6 +46,7 @@ void WriteSections(const ElfFile& elf, ByteWriter* writer) {
   Write(elf.go_pclntab, writer);
   Write(elf.go_module, writer);
   Write(elf.text, writer);
+  Write(elf.plt, writer);
 }
 
 void ReadSections(ByteReader* reader, ElfFile* elf) {
@@ -54,6 +55,7 @@ void ReadSections(ByteReader* reader, ElfFile* elf) {
   elf->go_pclntab = ReadOptionalSection(reader);
   elf->go_module = ReadOptionalSection(reader);
   elf->text = ReadOptionalSection(reader);
+  elf->plt = ReadOptionalSection(reader);
 }
 
 // Nothing where there is no section.
@@ -68,11 +70,19 @@ Result<std::string> ReadContent(int file, const std::optional<ElfFile::Section>&
   return content;
 }
 
+// On arm64 the linker says nothing of it: nothing is stored there.
+void VisitPlt(const ElfFile::Section& plt, const CfiVisitor& visit) {
+  const CfiRow row{.pc = plt.address, .rule = {.cfa = FF_CFA_SP}};
+  if (plt.size <= UINT64_MAX - plt.address) visit(row.pc, row.pc + plt.size, {&row, 1});
+}
+
 }  // namespace
 
 Result<std::string> AnswerUnwindInfo(std::span<const int> files, std::string_view) {
   if (files.size() != 1) return InvalidArgumentError("read unwind rules: want one file");
   FF_ASSIGN_OR_RETURN(ElfFile elf, ReadElfFile(files[0]));
+  if (elf.machine != kElfMachine)
+    return InvalidArgumentError("read unwind rules: the file is for another processor");
   // What Go's linker writes there says nothing of frame pointers and changes of stacks.
   if (elf.go_pclntab) elf.debug_frame.reset();
   ByteWriter writer;
@@ -116,13 +126,14 @@ Result<std::string> AnswerUnwindTable(std::span<const int> files, std::string_vi
   if (!unpacked.ok() && !elf.eh_frame) return unpacked.status();
   const std::string of_debug = unpacked.value_or("");
   const ByteSource source(files[0]);
-  UnwindTable::Reader of_go;
-  if (elf.go_pclntab)
-    of_go = [&](const CfiVisitor& visit) { return ReadGoRules(source, elf, visit); };
+  const auto more = [&](const CfiVisitor& visit) {
+    if (kElfMachine == EM_AARCH64 && elf.plt) VisitPlt(*elf.plt, visit);
+    return elf.go_pclntab ? ReadGoRules(source, elf, visit) : OkStatus();
+  };
   FF_ASSIGN_OR_RETURN(
       const UnwindTable table,
       UnwindTable::Build(std::as_bytes(std::span(of_eh)), elf.eh_frame ? elf.eh_frame->address : 0,
-                         std::as_bytes(std::span(of_debug)), of_go));
+                         std::as_bytes(std::span(of_debug)), more));
   ByteWriter writer;
   writer.Array(table.words());
   return writer.Take();

@@ -61,6 +61,7 @@ Result<std::string> ReadSectionNames(const ByteSource& source, const Elf64_Ehdr&
 // Where the section of this name belongs in `file`; null for a name of no interest.
 std::optional<ElfFile::Section>* SlotOf(std::string_view name, ElfFile* file) {
   if (name == ".text") return &file->text;
+  if (name == ".plt") return &file->plt;
   if (name == ".eh_frame") return &file->eh_frame;
   if (name == ".eh_frame_hdr") return &file->eh_frame_hdr;
   if (name == ".debug_frame") return &file->debug_frame;
@@ -160,7 +161,7 @@ Result<ElfFile> ReadElfFile(const ByteSource& source) {
   Elf64_Ehdr header;
   FF_RETURN_IF_ERROR(source.ReadExact(std::as_writable_bytes(std::span(&header, 1)), 0));
   FF_RETURN_IF_ERROR(CheckHeader(header));
-  ElfFile file;
+  ElfFile file{.machine = header.e_machine};
   FF_RETURN_IF_ERROR(ReadSegments(source, header, &file));
   FF_RETURN_IF_ERROR(ReadSections(source, header, &file));
   return file;

@@ -9,6 +9,8 @@
 // it says. Source: man 5 elf
 #pragma once
 
+#include <elf.h>
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -41,6 +43,15 @@ enum class DwarfSection : size_t {
 };
 constexpr size_t kDwarfSectionCount = 9;
 
+// Of the files that can run here.
+#if defined(__x86_64__)
+constexpr uint16_t kElfMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr uint16_t kElfMachine = EM_AARCH64;
+#else
+#error "unwinding knows x86-64 and arm64 only"
+#endif
+
 struct ElfFile {
   struct Segment {  // PT_LOAD
     uint64_t offset = 0;
@@ -66,11 +77,13 @@ struct ElfFile {
     uint64_t strings_size = 0;
   };
 
+  uint16_t machine = EM_NONE;  // the processor that it is for
   std::vector<Segment> segments;
   std::vector<AddressRange> code;  // executable sections, in the order of addresses
   std::optional<SymbolSection> symtab;
   std::optional<SymbolSection> dynsym;
   std::optional<Section> text;              // .text
+  std::optional<Section> plt;               // calls into other files, by the linker
   std::optional<Section> eh_frame;          // call frame information
   std::optional<Section> eh_frame_hdr;      // where its functions begin
   std::optional<Section> debug_frame;       // call frame information for debuggers

@@ -53,6 +53,8 @@ Result<GoTable> ReadGoTable(const ByteSource& source, const ElfFile& elf) {
       source.ReadExact(std::as_writable_bytes(std::span(&header, 1)), section.offset));
   if ((header.magic != kMagic118 && header.magic != kMagic120) || header.pointer_size != 8)
     return InvalidArgumentError("read .gopclntab: of a Go before 1.18 or after those we know");
+  if (header.min_instruction != 1 && header.min_instruction != kGoArm64Instruction)
+    return InvalidArgumentError("read .gopclntab: of another processor");
   const uint64_t rows_size = header.function_count * sizeof(GoTable::Row) + sizeof(uint32_t);
   if (header.function_count == 0 || header.function_count > kMaxFunctions ||
       header.functions > section.size || rows_size > section.size - header.functions ||
@@ -64,6 +66,7 @@ Result<GoTable> ReadGoTable(const ByteSource& source, const ElfFile& elf) {
                 .names_size = header.units - header.names,
                 .programs = header.programs,
                 .functions = header.functions,
+                .min_instruction = header.min_instruction,
                 .has_lines = header.magic == kMagic120};
   table.rows.resize(header.function_count);
   const uint64_t rows_offset = section.offset + header.functions;

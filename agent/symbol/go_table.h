@@ -20,6 +20,8 @@
 
 namespace flamefleet::agent {
 
+constexpr uint8_t kGoArm64Instruction = 4;  // bytes; on x86-64 an instruction may have one
+
 struct GoTable {
   struct Row {
     uint32_t entry = 0;     // from `text` on
@@ -29,11 +31,12 @@ struct GoTable {
   uint64_t text = 0;   // address of the code
   uint64_t names = 0;  // offset of the functions' names
   uint64_t names_size = 0;
-  uint64_t programs = 0;   // offset of what changes within functions; ends at `functions`
-  uint64_t functions = 0;  // offset of the rows and what they lead to, up to the section's end
-  bool has_lines = false;  // a function tells the line of its beginning: from Go 1.20 on
-  std::vector<Row> rows;   // in the order of addresses
-  uint32_t end = 0;        // of the last function; from `text` on
+  uint64_t programs = 0;        // offset of what changes within functions; ends at `functions`
+  uint64_t functions = 0;       // offset of the rows and what they lead to, up to the section's end
+  uint8_t min_instruction = 1;  // unit of the programs; which one also tells the processor
+  bool has_lines = false;       // a function tells the line of its beginning: from Go 1.20 on
+  std::vector<Row> rows;        // in the order of addresses
+  uint32_t end = 0;             // of the last function; from `text` on
 
   // Of the function of a row; 0 when it contradicts itself.
   uint32_t SizeOf(size_t row) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/symbol/jit_dump.h"
 
-#include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "agent/parse/wire.h"
+#include "agent/symbol/elf_file.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -106,7 +106,7 @@ Result<uint64_t> SizeOfFileHeader(int file) {
   std::string_view bytes = ReadAt(file, 0, buffer);
   const std::optional<FileHeader> header = Take<FileHeader>(&bytes);
   if (!header || header->magic != kMagic || header->version != kVersion ||
-      header->machine != EM_X86_64 || header->size < sizeof(FileHeader) ||
+      header->machine != kElfMachine || header->size < sizeof(FileHeader) ||
       header->size > kMaxFileHeaderBytes)
     return InvalidArgumentError("read jitdump: not one of version 1 for this machine");
   return header->size;

@@ -32,8 +32,16 @@ int64_t rounds_per_ms = 0;
 
 // libc's functions have no frame pointer, which would hide who called them.
 inline void Read(int fd, char* buffer, size_t size) {
+#if defined(__aarch64__)
+  register int64_t number asm("x8") = SYS_read;
+  register int64_t first asm("x0") = fd;
+  register char* second asm("x1") = buffer;
+  register size_t third asm("x2") = size;
+  asm volatile("svc #0" : "+r"(first) : "r"(number), "r"(second), "r"(third) : "memory");
+#else
   int64_t result = SYS_read;
   asm volatile("syscall" : "+a"(result) : "D"(fd), "S"(buffer), "d"(size) : "rcx", "r11", "memory");
+#endif
 }
 
 bool InputEnded() {

@@ -32,6 +32,16 @@ class EhFrame {
     AddEntry(0, {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x00, 0x0c, 7, 8, 0x90, 1});
   }
 
+  // Code alignment 4, return address in 30, CFA = sp.
+  static EhFrame OfArm64(const std::string& augmentation = "zR") {
+    std::vector<uint8_t> cie = {1};
+    cie.insert(cie.end(), augmentation.begin(), augmentation.end());
+    cie.insert(cie.end(), {0, 4, 0x78, 30, 1, 0x00, 0x0c, 31, 0});
+    EhFrame section{0};
+    section.AddEntry(0, cie);
+    return section;
+  }
+
   EhFrame& AddFunction(uint64_t start, std::vector<uint8_t> instructions) {
     std::vector<uint8_t> body;
     Append(&body, start);
@@ -50,6 +60,8 @@ class EhFrame {
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(bytes_)); }
 
  private:
+  explicit EhFrame(int) {}
+
   template <typename T>
   static void Append(std::vector<uint8_t>* bytes, T value) {
     const auto* const first = reinterpret_cast<const uint8_t*>(&value);
@@ -99,6 +111,33 @@ TEST(Cfi, RealignedStackIsReadFromTheFramePointer) {
   EXPECT_EQ(
       Rows(EhFrame().AddFunction(kFunction, {0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0})),
       "0:3+-8 2+0; ");
+}
+
+TEST(Cfi, OnArm64TheReturnAddressIsInItsRegisterUntilItIsStored) {
+  // stp x29, x30, [sp, #-32]!; mov x29, sp; ... ldp x29, x30, [sp], #32
+  EXPECT_EQ(Rows(EhFrame::OfArm64().AddFunction(
+                kFunction, {0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x48, 0xde, 0xdd, 0x0e, 0})),
+            "0:1+0 0+0; 4:1+32 1+-32; 36:1+0 0+0; ");
+  // str x30, [sp, #-16]!: the frame pointer stays where it is
+  EXPECT_EQ(Rows(EhFrame::OfArm64().AddFunction(kFunction, {0x41, 0x0e, 16, 0x9e, 2})),
+            "0:1+0 0+0; 4:1+16 4+-16; ");
+  // Not as a pair: the return address counts.
+  EXPECT_EQ(Rows(EhFrame::OfArm64().AddFunction(kFunction, {0x0e, 48, 0x9d, 2, 0x9e, 6})),
+            "0:1+48 3+-48; ");
+  EXPECT_EQ(Rows(EhFrame::OfArm64().AddFunction(kFunction, {0x0c, 29, 16, 0x9d, 2, 0x9e, 1})),
+            "0:2+16 1+-16; ");
+  EXPECT_EQ(Rows(EhFrame::OfArm64().AddFunction(kFunction, {0x07, 30})), "0:6+0 0+0; ");
+}
+
+TEST(Cfi, OnArm64ASignedReturnAddressHasTheSamePlace) {
+  EXPECT_EQ(Rows(EhFrame::OfArm64("zRB").AddFunction(
+                kFunction, {0x41, 0x2d, 0x41, 0x0e, 16, 0x9d, 2, 0x9e, 1})),
+            "0:1+0 0+0; 4:1+0 0+0; 8:1+16 1+-16; ");
+}
+
+TEST(Cfi, OnArm64ASignalFrameIsReadAsTheKernelWritesIt) {
+  EXPECT_EQ(Rows(EhFrame::OfArm64("zRS").AddFunction(kFunction, {0x0c, 29, 0, 0x9d, 0, 0x9e, 1})),
+            "0:5+0 0+0; ");
 }
 
 TEST(Cfi, RuleThatDoesNotFitIsUnknown) {
@@ -220,11 +259,12 @@ TEST(UnwindTable, MutatedAndTruncatedSectionsAreSurvived) {
 struct ReadelfRow {
   std::string cfa;
   std::string bp;
+  std::string return_address;
 };
 
 // The rows of every function as `readelf -wF` prints them. (Its exit code is 1 for a file without
 // debug sections, whatever it printed.)
-std::map<uint64_t, ReadelfRow> ReadelfRows(const std::string& path) {
+std::map<uint64_t, ReadelfRow> ReadelfRows(const std::string& path, const std::string& bp) {
   const CommandResult result = RunCommand({"readelf", "-wF", path});
   std::map<uint64_t, ReadelfRow> rows;
   std::istringstream lines(result.out);
@@ -240,11 +280,12 @@ std::map<uint64_t, ReadelfRow> ReadelfRows(const std::string& path) {
     } else if (!fields.empty() && fields[0] == "LOC") {
       columns = fields;
     } else if (in_function && fields.size() == columns.size()) {
-      ReadelfRow row{.cfa = fields[1], .bp = "u"};
+      ReadelfRow row{.cfa = fields[1], .bp = "u", .return_address = "u"};
       for (size_t i = 0; i < columns.size(); ++i) {
-        if (columns[i] == "rbp") row.bp = fields[i];
+        if (columns[i] == bp) row.bp = fields[i];
+        if (columns[i] == "ra") row.return_address = fields[i];
       }
-      if (fields.back() == "c-8") rows[std::stoull(fields[0], nullptr, 16)] = row;
+      rows[std::stoull(fields[0], nullptr, 16)] = row;
     }
   }
   return rows;
@@ -254,16 +295,41 @@ TEST(UnwindTable, AgreesWithReadelf) {
   const OracleFile file(kLibc);
   const Result<UnwindTable> table = UnwindTable::Build(file.eh_frame(), file.eh_frame_address());
   ASSERT_TRUE(table.ok()) << table.status();
-  const std::map<uint64_t, ReadelfRow> rows = ReadelfRows(kLibc);
+  const std::map<uint64_t, ReadelfRow> rows = ReadelfRows(kLibc, "rbp");
   EXPECT_GT(rows.size(), 10'000u);
   for (const auto& [address, row] : rows) {
-    if (row.cfa == "exp") continue;
+    if (row.cfa == "exp" || row.return_address != "c-8") continue;
     const ff_unwind_rule rule = table->Find(address);
     const std::string cfa =
         (rule.cfa == FF_CFA_BP ? "rbp+" : "rsp+") + std::to_string(rule.cfa_offset);
     const std::string bp = rule.bp == FF_BP_AT_CFA ? "c" + std::to_string(rule.bp_offset) : "u";
     ASSERT_EQ(cfa + " " + bp, row.cfa + " " + row.bp) << std::hex << address;
   }
+}
+
+TEST(UnwindTable, AgreesWithReadelfOnArm64) {
+  const OracleFile file(FF_ARM64_LIBC);
+  const Result<UnwindTable> table = UnwindTable::Build(file.eh_frame(), file.eh_frame_address());
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::map<uint64_t, ReadelfRow> rows = ReadelfRows(FF_ARM64_LIBC, "x29");
+  EXPECT_GT(rows.size(), 10'000u);
+  size_t unknown = 0;  // by another register (setcontext), or a frame over 32 KiB
+  const auto at_cfa = [](int offset) { return "c" + std::to_string(offset); };
+  for (const auto& [address, row] : rows) {
+    const ff_unwind_rule rule = table->Find(address);
+    if (rule.cfa == FF_CFA_END || rule.cfa == FF_CFA_SIGNAL) continue;
+    unknown += rule.cfa == FF_CFA_UNKNOWN;
+    if (rule.cfa == FF_CFA_UNKNOWN) continue;
+    const std::string cfa =
+        (rule.cfa == FF_CFA_BP ? "x29+" : "sp+") + std::to_string(rule.cfa_offset);
+    std::string saved = "u u";
+    if (rule.bp == FF_BP_AT_CFA) saved = at_cfa(rule.bp_offset) + " " + at_cfa(rule.bp_offset + 8);
+    if (rule.bp == FF_BP_SAME_LR_AT_CFA) saved = "u " + at_cfa(rule.bp_offset);
+    if (rule.bp == FF_BP_UNKNOWN) saved = row.bp + " " + at_cfa(rule.bp_offset);
+    ASSERT_EQ(cfa + " " + saved, row.cfa + " " + row.bp + " " + row.return_address)
+        << std::hex << address;
+  }
+  EXPECT_LT(unknown, rows.size() / 100);
 }
 
 }  // namespace

@@ -30,14 +30,16 @@ namespace {
 
 using flamefleet::testing::OracleFile;
 
-constexpr unsigned kBp = 6;
-constexpr unsigned kSp = 7;
-constexpr unsigned kIp = 16;
-
 // What libdw says, in our form.
 class Oracle {
  public:
-  explicit Oracle(Elf* elf) : cfi_(dwarf_getcfi_elf(elf)) {}
+  explicit Oracle(Elf* elf) : cfi_(dwarf_getcfi_elf(elf)) {
+    GElf_Ehdr header;
+    is_arm64_ = gelf_getehdr(elf, &header)->e_machine == EM_AARCH64;
+    bp_ = is_arm64_ ? 29 : 6;
+    sp_ = is_arm64_ ? 31 : 7;
+    return_address_ = is_arm64_ ? 30 : 16;
+  }
   ~Oracle() { dwarf_cfi_end(cfi_); }
   Oracle(const Oracle&) = delete;
   Oracle& operator=(const Oracle&) = delete;
@@ -75,34 +77,57 @@ class Oracle {
     return true;
   }
 
-  static ff_unwind_rule ToRule(Dwarf_Frame* frame) {
+  // "call_frame_cfa", or that "plus_uconst offset".
+  static bool IsAtCfa(const Dwarf_Op* ops, size_t count, int64_t* offset) {
+    if (count == 0 || count > 2 || !Is(ops[0], DW_OP_call_frame_cfa)) return false;
+    if (count == 2 && !Is(ops[1], DW_OP_plus_uconst)) return false;
+    *offset = count == 2 ? static_cast<int64_t>(ops[1].number) : 0;
+    return true;
+  }
+
+  ff_unwind_rule ToRule(Dwarf_Frame* frame) const {
     std::array<Dwarf_Op, 3> memory;
     Dwarf_Op* ops = nullptr;
     size_t count = 0;
     int64_t offset = 0;
-    if (dwarf_frame_register(frame, kIp, memory.data(), &ops, &count) != 0) return {};
-    if (count == 0 && ops == memory.data()) return {.cfa = FF_CFA_END};
-    // The address of a saved register: call_frame_cfa, then [plus_uconst offset] or an expression.
-    if (count != 2 || !Is(ops[0], DW_OP_call_frame_cfa)) return {};
-    if (IsRegister(ops[1], kSp, &offset) && offset == FF_SIGNAL_IP) return {.cfa = FF_CFA_SIGNAL};
-    const bool ip_at_cfa =
-        Is(ops[1], DW_OP_plus_uconst) && static_cast<int64_t>(ops[1].number) == -8;
-    if (!ip_at_cfa) return {};
+    if (dwarf_frame_register(frame, static_cast<int>(return_address_), memory.data(), &ops,
+                             &count) != 0)
+      return {};
+    // rawmemchr of arm64 keeps its own in another register.
+    if (dwarf_frame_info(frame, nullptr, nullptr, nullptr) != static_cast<int>(return_address_))
+      return {};
+    const bool is_lost = count == 0 && ops == memory.data();
+    if (is_lost) return {.cfa = FF_CFA_END};
     ff_unwind_rule rule{};
-    if (!SetCfa(frame, &rule) || !SetBp(frame, &rule)) return {};
-    return rule;
+    if (is_arm64_) {
+      const bool is_stored = IsAtCfa(ops, count, &offset);
+      if (count != 0 && !is_stored) return {};
+      const bool known = SetCfa(frame, &rule) && SetBp(frame, &rule);
+      if (!known || (!is_stored && rule.bp != FF_BP_SAME) || offset < INT16_MIN) return {};
+      if (is_stored && !(rule.bp == FF_BP_AT_CFA && rule.bp_offset == offset - 8)) {
+        rule.bp = rule.bp == FF_BP_SAME ? FF_BP_SAME_LR_AT_CFA : FF_BP_UNKNOWN;
+        rule.bp_offset = static_cast<int16_t>(offset);
+      }
+      return rule;
+    }
+    // The address of a saved register: call_frame_cfa, then [plus_uconst offset] or an expression.
+    if (count == 2 && Is(ops[0], DW_OP_call_frame_cfa) && IsRegister(ops[1], sp_, &offset) &&
+        offset == FF_SIGNAL_IP)
+      return {.cfa = FF_CFA_SIGNAL};
+    if (!IsAtCfa(ops, count, &offset) || offset != -8) return {};
+    return SetCfa(frame, &rule) && SetBp(frame, &rule) ? rule : ff_unwind_rule{};
   }
 
-  static bool SetCfa(Dwarf_Frame* frame, ff_unwind_rule* rule) {
+  bool SetCfa(Dwarf_Frame* frame, ff_unwind_rule* rule) const {
     Dwarf_Op* ops = nullptr;
     size_t count = 0;
     int64_t offset = 0;
     if (dwarf_frame_cfa(frame, &ops, &count) != 0) return false;
-    if (count == 1 && IsRegister(ops[0], kSp, &offset)) {
+    if (count == 1 && IsRegister(ops[0], sp_, &offset)) {
       rule->cfa = FF_CFA_SP;
-    } else if (count == 1 && IsRegister(ops[0], kBp, &offset)) {
+    } else if (count == 1 && IsRegister(ops[0], bp_, &offset)) {
       rule->cfa = FF_CFA_BP;
-    } else if (count == 2 && IsRegister(ops[0], kBp, &offset) && Is(ops[1], DW_OP_deref)) {
+    } else if (count == 2 && IsRegister(ops[0], bp_, &offset) && Is(ops[1], DW_OP_deref)) {
       rule->cfa = FF_CFA_DEREF_BP;
     } else if (IsPlt(ops, count)) {
       rule->cfa = FF_CFA_PLT;
@@ -114,19 +139,19 @@ class Oracle {
     return true;
   }
 
-  static bool SetBp(Dwarf_Frame* frame, ff_unwind_rule* rule) {
+  bool SetBp(Dwarf_Frame* frame, ff_unwind_rule* rule) const {
     std::array<Dwarf_Op, 3> memory;
     Dwarf_Op* ops = nullptr;
     size_t count = 0;
     int64_t offset = 0;
-    if (dwarf_frame_register(frame, kBp, memory.data(), &ops, &count) != 0) return false;
+    if (dwarf_frame_register(frame, static_cast<int>(bp_), memory.data(), &ops, &count) != 0)
+      return false;
     const bool in_memory = count >= 1 && Is(ops[0], DW_OP_call_frame_cfa);
     if (count == 0) {
       rule->bp = ops == nullptr ? FF_BP_SAME : FF_BP_UNKNOWN;
-    } else if (in_memory && (count == 1 || (count == 2 && Is(ops[1], DW_OP_plus_uconst)))) {
+    } else if (IsAtCfa(ops, count, &offset)) {
       rule->bp = FF_BP_AT_CFA;
-      offset = count == 2 ? static_cast<int64_t>(ops[1].number) : 0;
-    } else if (in_memory && count == 2 && IsRegister(ops[1], kBp, &offset)) {
+    } else if (in_memory && count == 2 && IsRegister(ops[1], bp_, &offset)) {
       rule->bp = FF_BP_AT_BP;
     } else {
       rule->bp = FF_BP_UNKNOWN;
@@ -136,6 +161,10 @@ class Oracle {
   }
 
   Dwarf_CFI* const cfi_;
+  bool is_arm64_ = false;
+  unsigned bp_ = 0;
+  unsigned sp_ = 0;
+  unsigned return_address_ = 0;
 };
 
 bool Exists(const std::string& path) {
@@ -175,13 +204,15 @@ TEST_P(UnwindTableOfSystemFile, AgreesWithLibdw) {
 // The first ones come with this project's own build packages.
 INSTANTIATE_TEST_SUITE_P(
     All, UnwindTableOfSystemFile,
-    ::testing::Values(
-        "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-        "/usr/bin/python3.11", "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "/usr/bin/cmake",
-        "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1", "/usr/lib/x86_64-linux-gnu/libclang-cpp.so.14",
-        "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/x86_64-linux-gnu/libgrpc.so.29",
-        "/usr/lib/x86_64-linux-gnu/libprotobuf.so.32", "/usr/bin/node",
-        "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so"));
+    ::testing::Values(FF_ARM64_LIBC, FF_ARM64_LIBSTDCXX, "/usr/lib/x86_64-linux-gnu/libc.so.6",
+                      "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/bin/python3.11",
+                      "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "/usr/bin/cmake",
+                      "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
+                      "/usr/lib/x86_64-linux-gnu/libclang-cpp.so.14",
+                      "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+                      "/usr/lib/x86_64-linux-gnu/libgrpc.so.29",
+                      "/usr/lib/x86_64-linux-gnu/libprotobuf.so.32", "/usr/bin/node",
+                      "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so"));
 
 }  // namespace
 }  // namespace flamefleet::agent
