@@ -127,10 +127,12 @@ proto::Snapshot Assignment::ToSnapshot() const {
 }
 
 Work Assignment::BuildWork(milliseconds window) const {
-  Work work = {.cpu = {.frequency_hz = config_.sampling_frequency_hz(),
-                       .millicores = config_.cpu_budget_millicores()},
-               .stack_depth = config_.stack_depth(),
-               .inlines = !config_.without_inlines()};
+  Work work = {
+      .cpu = {.frequency_hz = config_.sampling_frequency_hz(),
+              .millicores = config_.cpu_budget_millicores()},
+      .stack_depth = config_.stack_depth(),
+      .inlines = !config_.without_inlines(),
+      .debuginfod_urls = {config_.debuginfod_urls().begin(), config_.debuginfod_urls().end()}};
   for (const proto::Backend& backend : config_.backends()) {
     work.backends.push_back({.name = backend.name(),
                              .endpoint = backend.endpoint(),

@@ -25,9 +25,10 @@ namespace flamefleet::agent {
 
 // What each part of the agent has to do.
 struct Work {
-  CpuLimits cpu;             // frequency 0: not said yet
-  uint32_t stack_depth = 0;  // user frames; 0: not said
-  bool inlines = true;       // inlined functions and lines are looked up
+  CpuLimits cpu;                             // frequency 0: not said yet
+  uint32_t stack_depth = 0;                  // user frames; 0: not said
+  bool inlines = true;                       // inlined functions and lines are looked up
+  std::vector<std::string> debuginfod_urls;  // asked for debug files that are not on the node
   std::vector<BackendConfig> backends;
   std::vector<CpuTarget> cpu_targets;       // with an id: containers that have started
   std::optional<HostSeries> host;           // processes of the node are profiled too

@@ -114,6 +114,7 @@ class CpuPipeline::Impl {
         unwinder_(sampler_->unwind_maps(), options.proc_root, UnwindTableBytes(), parser_),
         collector_(options.scope, options.proc_root, OpenFileLimit(), SystemClock()),
         finisher_(options.proc_root, SymbolCacheBytes(), parser_, std::move(sink)) {
+    finisher_.SetDebugFileFinder(options.find_debug_file);
     collector_.SetSampler(sampler_.get());
     collector_.SetUnwinder(&unwinder_);
     collector_.Rotate(std::make_unique<Window>(), sampler_->PeriodNanos());

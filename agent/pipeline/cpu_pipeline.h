@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/symbol/debug_files.h"
 #include "agent/types.h"
 #include "base/metrics.h"
 #include "base/status.h"
@@ -53,6 +54,7 @@ struct CpuPipelineOptions {
   uint32_t stack_depth = 127;  // user frames of a stack, 1..511
   std::chrono::milliseconds window{10'000};
   std::string proc_root = "/proc";
+  DebugFileFinder find_debug_file;  // from ff-symbolize; may be empty
 };
 
 class CpuPipeline {

@@ -27,6 +27,10 @@ class Finisher {
   // Whether inlined functions and lines are looked up.
   void SetLines(bool wanted) { symbolizer_.SetLines(wanted); }
 
+  void SetDebugFileFinder(DebugFileFinder finder) {
+    symbolizer_.SetDebugFileFinder(std::move(finder));
+  }
+
   // Each halving is for all caches.
   void SetCacheHalvings(int halvings);
   void SetReadsNewFiles(bool reads) { symbolizer_.SetReadsNewFiles(reads); }

@@ -7,23 +7,13 @@
 
 #include "agent/push/push_request.h"
 #include "base/http/client.h"
+#include "base/http/url.h"
 
 namespace flamefleet::agent {
 namespace {
 
 // An answer is empty, or an error text.
 constexpr size_t kMaxAnswerBytes = 64 << 10;
-
-// "http://host:4040/path/" as base URL and path.
-std::pair<std::string, std::string> SplitEndpoint(const std::string& endpoint) {
-  const size_t scheme_end = endpoint.find("://");
-  const size_t path = endpoint.find('/', scheme_end == std::string::npos ? 0 : scheme_end + 3);
-  if (path == std::string::npos) return {endpoint, ""};
-  std::string prefix = endpoint.substr(path);
-  while (prefix.ends_with('/'))
-    prefix.pop_back();
-  return {endpoint.substr(0, path), prefix};
-}
 
 class PyroscopeClient final : public PushClient {
  public:
@@ -56,7 +46,7 @@ class PyroscopeClient final : public PushClient {
 
 Result<std::shared_ptr<const PushClient>> CreatePyroscopeClient(const BackendConfig& config,
                                                                 std::chrono::milliseconds timeout) {
-  const auto [base_url, prefix] = SplitEndpoint(config.endpoint);
+  const auto [base_url, prefix] = SplitBaseUrl(config.endpoint);
   FF_ASSIGN_OR_RETURN(
       auto http, HttpClient::Create({.base_url = base_url,
                                      .tls = {.ca_pem = config.ca_pem,

@@ -40,7 +40,7 @@ Result<std::unique_ptr<NodeAgent>> NodeAgent::Create(const NodeAgentOptions& opt
       SystemClock(), &agent->metrics_, &agent->health_,
       [self](const FinishedProfile& profile) { self->pusher_.Push(profile); },
       ScrapeLimitsFor(OwnMemoryLimit()));
-  agent->StartSampling(options.proc_root);
+  agent->StartSampling(options);
   FF_ASSIGN_OR_RETURN(agent->http_,
                       ServeEndpoints(options.listen, &agent->metrics_,
                                      {.healthy = [self] { return self->Healthy(); },
@@ -76,13 +76,20 @@ NodeAgent::~NodeAgent() {
   }
 }
 
-void NodeAgent::StartSampling(const std::string& proc_root) {
-  auto pipeline = CpuPipeline::Create(
-      {.scope = CpuPipelineOptions::Scope::kContainers, .window = kWindow, .proc_root = proc_root},
-      &metrics_, [this](const FinishedProfile& profile) {
-        health_.CountStacks(profile);
-        pusher_.Push(profile);
-      });
+void NodeAgent::StartSampling(const NodeAgentOptions& options) {
+  DebugFileFinder find_debug_file;
+  if (!options.debug_dir.empty()) {
+    debuginfod_.emplace(options.debug_dir, &metrics_);
+    find_debug_file = [this](const std::string& build_id) { return debuginfod_->Find(build_id); };
+  }
+  auto pipeline = CpuPipeline::Create({.scope = CpuPipelineOptions::Scope::kContainers,
+                                       .window = kWindow,
+                                       .proc_root = options.proc_root,
+                                       .find_debug_file = std::move(find_debug_file)},
+                                      &metrics_, [this](const FinishedProfile& profile) {
+                                        health_.CountStacks(profile);
+                                        pusher_.Push(profile);
+                                      });
   if (pipeline.ok()) {
     pipeline_ = *std::move(pipeline);
     budget_ = std::make_unique<BudgetKeeper>(pipeline_.get(), &metrics_);
@@ -134,6 +141,7 @@ Status NodeAgent::Apply(const fleet::v1alpha1::OperatorMessage& message) {
   if (pipeline_ != nullptr) {
     budget_->SetLimits(work.cpu);
     pipeline_->SetLines(work.inlines);
+    if (debuginfod_) debuginfod_->SetServers(std::move(work.debuginfod_urls));
     const Status depth = pipeline_->SetStackDepth(work.stack_depth);
     if (!depth.ok()) Log(LogLevel::kError, "stack depth not changed", {{"error", depth}});
     pipeline_->SetTargets(std::move(work.cpu_targets), std::move(work.host));

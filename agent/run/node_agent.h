@@ -20,6 +20,7 @@
 #include "agent/control/assignment.h"
 #include "agent/control/assignment_file.h"
 #include "agent/control/control_client.h"
+#include "agent/debuginfo/debuginfod.h"
 #include "agent/health/collection_health.h"
 #include "agent/health/http_endpoints.h"
 #include "agent/pipeline/cpu_pipeline.h"
@@ -36,6 +37,7 @@ struct NodeAgentOptions {
   std::string listen = ":9090";
   std::string proc_root = "/proc";
   std::string state_dir;  // where the assignment is kept; empty: nowhere
+  std::string debug_dir;  // where fetched debug files are kept; empty: none is fetched
 };
 
 class NodeAgent {
@@ -52,7 +54,7 @@ class NodeAgent {
  private:
   explicit NodeAgent(std::unique_ptr<Spool> spool);
 
-  void StartSampling(const std::string& proc_root);
+  void StartSampling(const NodeAgentOptions& options);
   void ResumeSavedAssignment();
   void SaveAssignment();
   Status Apply(const fleet::v1alpha1::OperatorMessage& message);
@@ -66,6 +68,7 @@ class NodeAgent {
   CollectionHealthBook health_;
   Pusher pusher_;
   std::unique_ptr<Scraper> scraper_;
+  std::optional<Debuginfod> debuginfod_;   // none without a folder
   std::unique_ptr<CpuPipeline> pipeline_;  // null when sampling cannot start
   std::unique_ptr<BudgetKeeper> budget_;   // null as the pipeline
   std::vector<std::string> problems_;      // why; constant after StartSampling

@@ -114,6 +114,7 @@ int RunCommand(int count, const char* const* arguments) {
   const Result<int64_t> spool_bytes = ParseSize(spool_size, kMinSpoolBytes);
   if (!spool_bytes.ok()) return UsageError(Annotate(spool_bytes.status(), "--spool-size"), command);
   spool_options.max_bytes = *spool_bytes;
+  if (!spool_options.directory.empty()) options.debug_dir = spool_options.directory + "/debuginfo";
   const Status checked = CheckOptions(options);
   if (!checked.ok()) return UsageError(checked, command);
 

@@ -4,10 +4,18 @@
 // Thread: any; pure. Errors: none. Source: gdb's manual, "Debugging Information in Separate Files"
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "agent/host/mapped_file.h"
+
 namespace flamefleet::agent {
+
+// The debug file of a build ID that is in no folder here; null while it is not known. Must not
+// wait.
+using DebugFileFinder = std::function<std::shared_ptr<const MappedFile>(const std::string&)>;
 
 // By build ID (hexadecimal); "" when it is none.
 std::string DebugFileOfBuildId(const std::string& build_id);

@@ -112,7 +112,7 @@ Symbolizer::Files Symbolizer::FindDebugFiles(const ProcessImage& image, const st
 
 std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const std::string& path,
                                              const std::shared_ptr<const MappedFile>& file,
-                                             bool* may_retry) {
+                                             bool* may_retry, std::string* wanted) {
   if (!reads_new_files_ || failing_ns_ > kMaxFailingNanos) return nullptr;
   const int64_t start_ns = SystemClock().MonotonicNanos();
   const auto count_failure = [this, start_ns, may_retry](const Status& status) {
@@ -127,8 +127,15 @@ std::unique_ptr<SymbolFile> Symbolizer::Open(const ProcessImage& image, const st
   }
   const bool has_lines = program->symbols.dwarf_file || !lines_wanted_;
   if (program->symbols.has_symtab && has_lines) return Make(image, *std::move(program));
-  for (const std::shared_ptr<const MappedFile>& debug :
-       FindDebugFiles(image, path, program->symbols)) {
+  Files debug_files = FindDebugFiles(image, path, program->symbols);
+  if (debug_files.empty() && find_debug_file_ && !program->symbols.build_id.empty()) {
+    *wanted = program->symbols.build_id;
+    if (auto fetched = find_debug_file_(*wanted)) {
+      debug_files.push_back(std::move(fetched));
+      wanted->clear();
+    }
+  }
+  for (const std::shared_ptr<const MappedFile>& debug : debug_files) {
     Result<Parsed> both = Parse({file, debug});
     if (both.ok()) return Make(image, *std::move(both));
     count_failure(both.status());
@@ -140,7 +147,8 @@ void Symbolizer::Load(const ProcessImage& image, const std::string& path,
                       const std::shared_ptr<const MappedFile>& file, Cached* cached) {
   constexpr uint64_t kFirstDistance = 6;  // windows; then four times as many
   bool may_retry = false;
-  cached->file = Open(image, path, file, &may_retry);
+  cached->wanted.clear();
+  cached->file = Open(image, path, file, &may_retry, &cached->wanted);
   cached->retry_window = 0;
   if (may_retry && ++cached->strikes < kMaxFileStrikes)
     cached->retry_window = window_ + (kFirstDistance << (2 * (cached->strikes - 1)));
@@ -324,6 +332,7 @@ void Symbolizer::EndWindow() {
   });
   for (auto& [id, cached] : files_) {
     if (cached.retry_window != 0 && window_ >= cached.retry_window) cached.file.reset();
+    if (!cached.wanted.empty() && find_debug_file_(cached.wanted)) cached.file.reset();
     if (cached.file) cached.file->EndWindow();
   }
   names_.Refill(kMaxNewNameBytes);

@@ -23,10 +23,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "agent/host/process.h"
 #include "agent/parse/parser_process.h"
+#include "agent/symbol/debug_files.h"
 #include "agent/symbol/jit_dump.h"
 #include "agent/symbol/kernel_symbols.h"
 #include "agent/symbol/perf_map.h"
@@ -78,6 +80,9 @@ class Symbolizer {
   // further inlined functions and lines are looked up.
   void SetReadsNewFiles(bool reads) { reads_new_files_ = reads; }
 
+  // Asked for files without a debug file here, and again in each window until it knows them.
+  void SetDebugFileFinder(DebugFileFinder finder) { find_debug_file_ = std::move(finder); }
+
   void SetMaxBytes(size_t max_bytes) { max_bytes_ = max_bytes; }
 
   // Evicts down to the limit; an idle parser ends.
@@ -96,6 +101,7 @@ class Symbolizer {
     uint64_t last_window = 0;
     int strikes = 0;
     uint64_t retry_window = 0;  // not 0: opened anew in it
+    std::string wanted;         // build ID of a debug file that would help
   };
 
   // What a process says of the code it made.
@@ -124,9 +130,10 @@ class Symbolizer {
   const std::shared_ptr<const RootDirectory>& HostRoot();
   SymbolFile* FileOf(const ProcessImage& image, const ImageMapping& mapping);
   // Null when the file cannot be parsed now, for a reason that is not the file's. `may_retry`
-  // becomes true when another time might give more.
+  // becomes true when another time might give more; `wanted` is set.
   std::unique_ptr<SymbolFile> Open(const ProcessImage& image, const std::string& path,
-                                   const std::shared_ptr<const MappedFile>& file, bool* may_retry);
+                                   const std::shared_ptr<const MappedFile>& file, bool* may_retry,
+                                   std::string* wanted);
   void Load(const ProcessImage& image, const std::string& path,
             const std::shared_ptr<const MappedFile>& file, Cached* cached);
   Result<Parsed> Parse(Files files);
@@ -146,6 +153,7 @@ class Symbolizer {
   const std::string proc_root_;
   size_t max_bytes_;
   const std::shared_ptr<ParserProcess> parser_;
+  DebugFileFinder find_debug_file_;
   bool reads_new_files_ = true;
   int64_t failing_ns_ = 0;  // spent in this window on files that could not be parsed
   NameBudget names_{kMaxNewNameBytes};

@@ -69,6 +69,16 @@ Result<std::multimap<std::string, std::string>> ParseQuery(std::string_view quer
   return pairs;
 }
 
+std::pair<std::string, std::string> SplitBaseUrl(const std::string& url) {
+  const size_t scheme_end = url.find("://");
+  const size_t path = url.find('/', scheme_end == std::string::npos ? 0 : scheme_end + 3);
+  if (path == std::string::npos) return {url, ""};
+  std::string prefix = url.substr(path);
+  while (prefix.ends_with('/'))
+    prefix.pop_back();
+  return {url.substr(0, path), prefix};
+}
+
 Result<HostPort> ParseHostPort(const std::string& text) {
   const Status wrong =
       InvalidArgumentError("address '" + text + "': want HOST:PORT, [IPV6]:PORT or :PORT");

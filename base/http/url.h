@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 
@@ -21,6 +22,9 @@ Result<std::string> UrlDecode(std::string_view text);
 
 // "a=1&b=x+y" as decoded pairs; '+' is a space, a key without '=' has an empty value.
 Result<std::multimap<std::string, std::string>> ParseQuery(std::string_view query);
+
+// "http://host:4040/path/" as base URL and path: {"http://host:4040", "/path"}.
+std::pair<std::string, std::string> SplitBaseUrl(const std::string& url);
 
 struct HostPort {
   std::string host;  // without brackets; may be empty

@@ -103,7 +103,10 @@ void ReadSpec(const ObjectReader& in, AgentPoolSpec& spec) {
     sampling.Integer("frequency", spec.sampling_frequency_hz);
     sampling.Integer("stackDepth", spec.stack_depth);
   });
-  in.Object("symbols", [&](const ObjectReader& symbols) { symbols.Bool("inlines", spec.inlines); });
+  in.Object("symbols", [&](const ObjectReader& symbols) {
+    symbols.Bool("inlines", spec.inlines);
+    symbols.Strings("debuginfodURLs", spec.debuginfod_urls);
+  });
   in.Object("budget", [&](const ObjectReader& budget) {
     ReadMillicores(budget, spec.cpu_budget_millicores);
   });

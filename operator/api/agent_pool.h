@@ -57,7 +57,8 @@ struct AgentPoolSpec {
   OptIn opt_in;
   int32_t sampling_frequency_hz = 19;
   int32_t stack_depth = 127;
-  bool inlines = true;                // symbols.inlines
+  bool inlines = true;  // symbols.inlines
+  std::vector<std::string> debuginfod_urls;
   int64_t cpu_budget_millicores = 0;  // 0: none
   Resources resources;
   std::string spool_size = "1Gi";  // on the node's disk

@@ -107,6 +107,7 @@ void ToProto(const plan::AgentConfig& from, pb::AgentConfig& to) {
   to.set_sampling_frequency_hz(static_cast<uint32_t>(from.sampling_frequency_hz));
   to.set_without_inlines(!from.inlines);
   to.set_stack_depth(static_cast<uint32_t>(from.stack_depth));
+  to.mutable_debuginfod_urls()->Add(from.debuginfod_urls.begin(), from.debuginfod_urls.end());
   to.set_cpu_budget_millicores(from.cpu_budget_millicores);
   for (const plan::Backend& backend : from.backends) {
     pb::Backend& out = *to.add_backends();

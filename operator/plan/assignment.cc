@@ -52,6 +52,7 @@ AgentConfig ConfigOf(const api::AgentPool& pool, const BackendTable& backends) {
   return {.sampling_frequency_hz = pool.spec.sampling_frequency_hz,
           .stack_depth = pool.spec.stack_depth,
           .inlines = pool.spec.inlines,
+          .debuginfod_urls = pool.spec.debuginfod_urls,
           .backends = backends.All(),
           .cpu_budget_millicores = pool.spec.cpu_budget_millicores};
 }

@@ -85,6 +85,7 @@ struct AgentConfig {
   int32_t sampling_frequency_hz = 0;
   int32_t stack_depth = 0;
   bool inlines = true;
+  std::vector<std::string> debuginfod_urls;
   std::vector<Backend> backends;      // by name
   int64_t cpu_budget_millicores = 0;  // of each agent; 0: none
 

@@ -93,11 +93,13 @@ TEST_F(AssignmentTest, AConfigInADeltaReplacesTheConfig) {
   ASSERT_TRUE(Apply(kSnapshot).ok());
   EXPECT_TRUE(BuildWork().inlines);
   ASSERT_TRUE(Apply("delta { version: 8 config { sampling_frequency_hz: 97 without_inlines: true "
+                    "debuginfod_urls: 'https://d.example' "
                     "stack_depth: 300 cpu_budget_millicores: 20 } }")
                   .ok());
   EXPECT_EQ(BuildWork().cpu.frequency_hz, 97U);
   EXPECT_EQ(BuildWork().cpu.millicores, 20);
   EXPECT_FALSE(BuildWork().inlines);
+  EXPECT_EQ(BuildWork().debuginfod_urls, std::vector<std::string>{"https://d.example"});
   EXPECT_EQ(BuildWork().stack_depth, 300U);
   EXPECT_THAT(BuildWork().backends, IsEmpty());
   EXPECT_THAT(PodsOfCollections(), ElementsAre("a", "b"));

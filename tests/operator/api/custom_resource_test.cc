@@ -187,7 +187,7 @@ TEST(DecodeAgentPool, ReadsTheWholeSpec) {
   const Result<AgentPool> pool = DecodeAgentPool(json::parse(R"({
     "metadata": {"name": "default"},
     "spec": {"nodeSelector": {"disk": "ssd"}, "sampling": {"frequency": 97, "stackDepth": 511},
-             "budget": {"cpu": "50m"}, "symbols": {"inlines": false},
+             "budget": {"cpu": "50m"}, "symbols": {"inlines": false, "debuginfodURLs": ["https://d.example"]},
              "tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5}],
              "resources": {"requests": {"cpu": "50m"}}, "image": "i:1", "imagePullPolicy": "Never",
              "imagePullSecrets": [{"name": "registry"}], "priorityClassName": "high",
@@ -204,6 +204,7 @@ TEST(DecodeAgentPool, ReadsTheWholeSpec) {
   EXPECT_EQ(pool->spec.stack_depth, 511);
   EXPECT_EQ(pool->spec.cpu_budget_millicores, 50);
   EXPECT_FALSE(pool->spec.inlines);
+  EXPECT_EQ(pool->spec.debuginfod_urls, std::vector<std::string>{"https://d.example"});
   EXPECT_EQ(pool->spec.resources.requests, (StringMap{{"cpu", "50m"}}));
   EXPECT_EQ(pool->spec.image, "i:1");
   EXPECT_EQ(pool->spec.image_pull_policy, "Never");
