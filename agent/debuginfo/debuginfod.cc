@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/debuginfo/debuginfod.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <system_error>
