@@ -52,7 +52,7 @@ HttpServerResponse NotStored(const Status& error) {
   const std::string message = ErrorMessage(error);
   switch (error.code()) {
     case StatusCode::kResourceExhausted:
-      return RetryLater(ConnectError(507, "resource_exhausted", message), kWhenDiskIsFull);
+      return RetryLater(ConnectError(503, "unavailable", message), kWhenDiskIsFull);
     case StatusCode::kUnavailable:
       return RetryLater(ConnectError(503, "unavailable", message), kWhenBusy);
     case StatusCode::kFailedPrecondition:

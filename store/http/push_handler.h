@@ -4,7 +4,7 @@
 //   200 stored, on disk
 //   400 the request, a label or a profile is wrong; 413 too large: a retry does not help
 //   405 not POST; 415 not application/proto or application/json; 501 compressed, but not by gzip
-//   503 busy; 507 the disk is full: retry later
+//   503 busy, or the disk is full: retry when Retry-After says
 //
 // Thread: any, several at once.
 // Bounds: kMaxConcurrentReads requests are decompressed and checked at a time; a further one waits.
@@ -32,7 +32,7 @@ class PushHandler {
   PushHandler(Database* database, const Clock* clock, Metrics* metrics);
 
   HttpServerResponse Handle(const HttpServerRequest& request);
-  // POST /ingest: 200 stored; 400 a name is wrong, 422 something else; 405, 503, 507 as above.
+  // POST /ingest: 200 stored; 400 a name is wrong, 422 something else; 405, 503 as above.
   HttpServerResponse HandleIngest(const HttpServerRequest& request);
   // POST /v1development/profiles (OTLP): 200 stored, or in part, as the body says; 400 nothing is
   // stored, a retry does not help; 405; 413 too large; 415 not protobuf, or compressed, but not by

@@ -209,8 +209,8 @@ TEST_F(FullDiskTest, IsToldAndOverWhenSpaceReturns) {
   ASSERT_TRUE(store.Start());
 
   const Reply full = FillDisk(store.port());
-  EXPECT_EQ(full.status, 507) << full.body;
-  EXPECT_THAT(full.body, HasSubstr("resource_exhausted"));
+  EXPECT_EQ(full.status, 503) << full.body;
+  EXPECT_THAT(full.body, HasSubstr("unavailable"));
   EXPECT_THAT(full.body, HasSubstr("full"));
   EXPECT_TRUE(full.headers.contains("retry-after"));
   ASSERT_GT(ledger_.Size(), 10U);
@@ -220,7 +220,7 @@ TEST_F(FullDiskTest, IsToldAndOverWhenSpaceReturns) {
   store.Kill();
   ASSERT_TRUE(store.Start());
   ExpectAllThere(store.port(), ledger_.services());
-  EXPECT_EQ(FillDisk(store.port()).status, 507);
+  EXPECT_EQ(FillDisk(store.port()).status, 503);
   EXPECT_THAT(Get(store.port(), "/metrics").body, HasSubstr("{reason=\"disk_full\"} 1"));
 
   std::filesystem::remove(filler);

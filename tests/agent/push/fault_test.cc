@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
         AnswerFault{"UnavailableAndADate", 503, "Wed, 21 Oct 2015 07:28:00 GMT", "", nullptr},
         AnswerFault{"GatewayTimeout", 504, "", "deadline_exceeded", nullptr},
         AnswerFault{"GatewayTimeoutAndWhen", 504, "1", "", nullptr},
-        AnswerFault{"StoreFull", 507, "", "", nullptr},
+        AnswerFault{"InsufficientStorage", 507, "", "", nullptr},
         AnswerFault{"Unauthenticated", 401, "", "no org id", nullptr},
         AnswerFault{"Forbidden", 403, "", "", nullptr},
         AnswerFault{"NotFound", 404, "", "", nullptr},
