@@ -345,6 +345,30 @@ TEST(StoreBinary, ExportWritesEachSeriesAsPprofReadsIt) {
   EXPECT_THAT(RunCommand(nothing).err, HasSubstr("nothing was stored that matches"));
 }
 
+TEST(StoreBinary, OtherCredentialsInTheFileCountWithoutARestart) {
+  TempDir dir;
+  const std::string file = dir.path() + "/auth";
+  const auto put = [&](const std::string& text) {
+    std::ofstream(file + ".new") << text;
+    std::filesystem::rename(file + ".new", file);  // whole at once, as the kubelet does it
+  };
+  put("read bearer first\n");
+  StoreProcess store(dir.path() + "/data", {"--auth-file", file});
+  ASSERT_TRUE(store.Start());
+  const auto status = [&](const std::string& token) {
+    return Send(store.port(), "GET", "/types", {{"Authorization", "Bearer " + token}}).status;
+  };
+  EXPECT_EQ(status("first"), 200);
+  EXPECT_EQ(status("second"), 401);
+  put("read bearer second\n");
+  EXPECT_TRUE(WaitUntil([&] { return status("second") == 200; }));
+  EXPECT_EQ(status("first"), 401);
+  std::filesystem::remove(file);
+  EXPECT_EQ(status("second"), 200);
+  put("read bearer third\n");
+  EXPECT_TRUE(WaitUntil([&] { return status("third") == 200; }));
+}
+
 TEST(StoreBinary, WrongFlagsAreUsageErrors) {
   const auto run = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), FF_STORE_BINARY);

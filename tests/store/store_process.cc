@@ -10,6 +10,7 @@
 
 #include <utility>
 
+#include "base/argv.h"
 #include "base/fd.h"
 #include "tests/store/store_client.h"
 #include "tests/support/wait.h"
@@ -31,7 +32,8 @@ uint16_t FreePort() {
 
 }  // namespace
 
-StoreProcess::StoreProcess(std::string data) : data_(std::move(data)) {}
+StoreProcess::StoreProcess(std::string data, std::vector<std::string> flags)
+    : data_(std::move(data)), flags_(std::move(flags)) {}
 
 StoreProcess::~StoreProcess() {
   Kill();
@@ -39,12 +41,14 @@ StoreProcess::~StoreProcess() {
 
 bool StoreProcess::Start() {
   port_ = FreePort();
-  const std::string listen = "127.0.0.1:" + std::to_string(port_);
+  std::vector<std::string> command = {FF_STORE_BINARY, "--listen",
+                                      "127.0.0.1:" + std::to_string(port_), "--data", data_};
+  command.insert(command.end(), flags_.begin(), flags_.end());
+  const std::vector<char*> arguments = ArgvOf(command);
   pid_ = ::fork();
   FF_CHECK(pid_ >= 0);
   if (pid_ == 0) {
-    ::execl(FF_STORE_BINARY, FF_STORE_BINARY, "--listen", listen.c_str(), "--data", data_.c_str(),
-            nullptr);
+    ::execv(arguments[0], arguments.data());
     ::_exit(127);
   }
   return WaitUntil([this] { return Get(port_, "/readyz").status == 200; });

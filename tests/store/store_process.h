@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace flamefleet::store {
 
 class StoreProcess {
  public:
-  explicit StoreProcess(std::string data);
+  // `flags`: further ones, such as {"--retention", "1h"}.
+  explicit StoreProcess(std::string data, std::vector<std::string> flags = {});
   ~StoreProcess();  // Kill()
   StoreProcess(const StoreProcess&) = delete;
   StoreProcess& operator=(const StoreProcess&) = delete;
@@ -29,6 +31,7 @@ class StoreProcess {
 
  private:
   const std::string data_;
+  const std::vector<std::string> flags_;
   pid_t pid_ = 0;
   uint16_t port_ = 0;
 };
