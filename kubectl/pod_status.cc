@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "operator/api/well_known.h"
 #include "operator/plan/assignment.h"
 #include "operator/plan/condition_reasons.h"
 #include "operator/plan/pod_health.h"
@@ -13,7 +14,6 @@
 namespace flamefleet::kubectl {
 namespace {
 
-constexpr const char* kNamespaceNameLabel = "kubernetes.io/metadata.name";
 // Stands for the default backend where backends may not be read.
 constexpr const char* kAssumedDefault = "the default backend";
 
@@ -185,7 +185,7 @@ class Judge {
     api::StringMap labels;
     if (const auto found = snapshot_.namespaces.find(ns); found != snapshot_.namespaces.end())
       labels = found->second;
-    labels[kNamespaceNameLabel] = ns;
+    labels[api::kNamespaceNameLabel] = ns;
     return opt_in.namespaces.Matches(labels);
   }
 

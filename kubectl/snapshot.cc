@@ -8,14 +8,13 @@
 #include "base/clock.h"
 #include "base/http/url.h"
 #include "operator/api/namespace.h"
+#include "operator/api/well_known.h"
 
 namespace flamefleet::kubectl {
 namespace {
 
 using nlohmann::json;
 
-// Of the events that the operator writes.
-constexpr const char* kReportingController = "flamefleet.dev/operator";
 // Under the same name in both groups; this is the one that "view" may read.
 constexpr Resource kCoreEvents{"Event", "v1", "events"};
 
@@ -151,7 +150,7 @@ std::vector<std::string> EventsOf(Cluster& cluster, const api::Pod& pod,
   const std::string selector = "involvedObject.kind=Pod,involvedObject.name=" + pod.meta.name;
   const Status status = cluster.List(
       kCoreEvents, pod.meta.ns, "fieldSelector=" + UrlEncode(selector), [&](const json& event) {
-        if (TextAt(event, "/reportingComponent"_json_pointer) != kReportingController) return;
+        if (TextAt(event, "/reportingComponent"_json_pointer) != api::kReportingController) return;
         if (TextAt(event, "/involvedObject/uid"_json_pointer) != pod.meta.uid) return;
         std::string time = TextAt(event, "/series/lastObservedTime"_json_pointer);
         if (time.empty()) time = TextAt(event, "/eventTime"_json_pointer);

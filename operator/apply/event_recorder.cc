@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/utf8.h"
+#include "operator/api/well_known.h"
 #include "operator/runtime/lease_record.h"
 
 namespace flamefleet {
@@ -17,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kController = "flamefleet.dev/operator";
 constexpr const char* kEventFieldManager = "flamefleet-operator-events";
 // Events of objects without a namespace live here: the API server's rule.
 constexpr const char* kClusterNamespace = "default";
@@ -66,7 +66,7 @@ struct EventRecorder::Series {
                   {"kind", kEvents.kind},
                   {"metadata", {{"name", name}, {"namespace", ns}}},
                   {"eventTime", FormatMicroTime(first_ns)},
-                  {"reportingController", kController},
+                  {"reportingController", api::kReportingController},
                   {"reportingInstance", instance},
                   {"type", text.warning ? "Warning" : "Normal"},
                   {"reason", text.reason},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/reasons.h"
+#include "operator/api/well_known.h"
 
 namespace flamefleet::render {
 namespace {
@@ -27,12 +28,9 @@ bool MayMeet(const api::StringMap& a, const api::StringMap& b) {
   });
 }
 
-// What the API server gives every namespace.
-constexpr const char* kNamespaceNameLabel = "kubernetes.io/metadata.name";
-
 // Nothing but the name of a namespace decides.
 bool SelectsByName(const api::LabelSelector& selector) {
-  const auto is_name = [](const std::string& key) { return key == kNamespaceNameLabel; };
+  const auto is_name = [](const std::string& key) { return key == api::kNamespaceNameLabel; };
   return std::ranges::all_of(selector.match_labels, is_name, &api::StringMap::value_type::first) &&
          std::ranges::all_of(selector.match_expressions, is_name, &api::LabelRequirement::key);
 }
@@ -134,7 +132,7 @@ class Planner {
     if (found == fleet_.namespaces.end() && !SelectsByName(selector)) return std::nullopt;
     api::StringMap labels;
     if (found != fleet_.namespaces.end()) labels = found->second;
-    labels[kNamespaceNameLabel] = ns;
+    labels[api::kNamespaceNameLabel] = ns;
     return selector.Matches(labels);
   }
 
