@@ -5,6 +5,7 @@ Layers and archives are kept outside the clone; an image whose inputs have not c
 """
 
 import hashlib
+import os
 import platform
 import re
 import shutil
@@ -26,6 +27,7 @@ DOCKERFILE = paths.REPOSITORY / "Dockerfile"
 BUILT_HERE = paths.REPOSITORY / "build" / "release" / "bin"
 STAGING = paths.REPOSITORY / "build" / "image"  # what the Dockerfile's stage `prebuilt` copies
 WORKLOADS = paths.E2E / "workloads"
+NATIVE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]  # as Debian and images call it
 
 
 def _hash(*files):
@@ -97,26 +99,23 @@ def workload_archives():
     return {BURN_IMAGE: _scratch_image(BURN_IMAGE, burn), GOPPROF_IMAGE: _scratch_image(GOPPROF_IMAGE, gopprof)}
 
 
-def base_name():
-    """The image that every stage of our Dockerfile starts from."""
-    return re.search(r"^ARG BASE=(\S+)$", DOCKERFILE.read_text(), re.MULTILINE)[1]
-
-
-def ensure_base():
-    """Makes a Debian root under the name of the Dockerfile's base image, once."""
-    name = base_name()
+def ensure_base(architecture=NATIVE):
+    """Makes what our image starts from here, where there is no registry: a Debian of packages, once; returns its name. All its
+    times are one, too: the same packages make the same bytes."""
+    name = f"localhost/flamefleet-debian-{architecture}:12"
     with exclusive(paths.cache_dir() / "base.lock", "making the base image"):
         if name in buildah("images", "--format", "{{.Name}}:{{.Tag}}").split():
-            return
+            return name
         with step(f"making {name} from Debian packages"), tempfile.TemporaryDirectory() as context:
-            run("mmdebstrap", "--variant=minbase", "--dpkgopt=path-exclude=/usr/share/doc/*",
+            run("mmdebstrap", "--variant=minbase", f"--architectures={architecture}", "--dpkgopt=path-exclude=/usr/share/doc/*",
                 "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*", "bookworm",
-                f"{context}/root.tar")
+                f"{context}/root.tar", env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
             (Path(context) / "Dockerfile").write_text('FROM scratch\nADD root.tar /\nCMD ["bash"]\n')
-            buildah("bud", "--isolation", "chroot", "--tag", name, context)
+            buildah("bud", "--isolation", "chroot", "--arch", architecture, "--timestamp", "0", "--tag", name, context)
+    return name
 
 
-def stage_programs(built=BUILT_HERE):
+def stage_programs(built=BUILT_HERE, strip="strip"):
     """Puts programs, those of build/release, where the Dockerfile's stage `prebuilt` takes them: C++ is compiled once."""
     release = platform.freedesktop_os_release()
     if (release["ID"], release.get("VERSION_ID")) != ("debian", "12"):
@@ -125,23 +124,24 @@ def stage_programs(built=BUILT_HERE):
     for program in PROGRAMS:
         if not (built / program).exists():
             raise Failure(f"{built / program} does not exist: run `make build`")
-        run("strip", "-o", STAGING / program, built / program)
+        run(strip, "-o", STAGING / program, built / program)
 
 
-def build_flamefleet(image, *, target="prebuilt", dockerfile=DOCKERFILE, layers=True):
-    """Builds a stage of our image. All its times are one, so what goes in decides what comes out."""
+def build_flamefleet(image, base, *, layers=True, architecture=NATIVE):
+    """Builds our image of the staged programs. All its times are one, so what goes in decides what comes out."""
     version = run(paths.REPOSITORY / "tools" / "version").strip()
-    buildah("bud", "--isolation", "chroot", "--layers" if layers else "--no-cache", "--pull-never", "--target", target,
-            "--timestamp", "0", "--build-arg", f"VERSION={version}", "--tag", image, "--file", dockerfile, paths.REPOSITORY)
+    buildah("bud", "--isolation", "chroot", "--layers" if layers else "--no-cache", "--pull-never", "--target", "prebuilt",
+            "--timestamp", "0", "--arch", architecture, "--build-arg", f"BASE={base}", "--build-arg", "SNAPSHOT=",
+            "--build-arg", f"VERSION={version}", "--tag", image, "--file", DOCKERFILE, paths.REPOSITORY)
 
 
 def flamefleet_archive(image=FLAMEFLEET_IMAGE, built=BUILT_HERE):
     """Our image, with the programs of build/release or of another build."""
     packages = [paths.REPOSITORY / "debian-packages.txt", paths.REPOSITORY / "tools" / "debian-packages"]
     stage_programs(built)
-    ensure_base()
+    base = ensure_base()
     key = _hash(DOCKERFILE, *packages, *[STAGING / p for p in PROGRAMS])
-    return {image: _archive(image, key, lambda: build_flamefleet(image))}
+    return {image: _archive(image, key, lambda: build_flamefleet(image, base))}
 
 
 def load(node, state, archives):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our image, built by buildah: the same digest twice, labels, any user. It needs no cluster."""
+"""Our image, built by buildah: the same digest twice, labels, any user, no shell. It needs no cluster."""
 
 import json
 import os
@@ -10,7 +10,6 @@ import unittest
 from clusterlib import images, paths
 from clusterlib.shell import run
 
-BASE = "localhost/flamefleet-runtime:test"
 IMAGE = "localhost/flamefleet-image:test"
 SOME_USER = "1000620000:0"  # what OpenShift gives: a high number, and the group 0
 
@@ -19,22 +18,15 @@ class Image(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         images.stage_programs()
-        images.ensure_base()
+        base = images.ensure_base()
         cls.enterClassContext(images.building())
         cls.addClassCleanup(images.buildah, "rmi", "--force", IMAGE, check=False)
-        # The packages, once, and kept for the cluster's image; then what is ours, twice, without what buildah remembers.
-        images.build_flamefleet(BASE, target="runtime")
-        text = images.DOCKERFILE.read_text()
-        stage = re.search(r"^FROM runtime AS prebuilt\n.*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
-        with tempfile.NamedTemporaryFile("w", suffix=".Dockerfile") as dockerfile:
-            dockerfile.write(stage.replace("FROM runtime", f"FROM {BASE}"))
-            dockerfile.flush()
-            cls.digests = []
-            for second in (1, 2):
-                for program in images.PROGRAMS:
-                    os.utime(images.STAGING / program, (second, second))
-                images.build_flamefleet(IMAGE, dockerfile=dockerfile.name, layers=False)
-                cls.digests.append(cls.inspect()["FromImageDigest"])
+        cls.digests = []
+        for second in (1, 2):  # from the base on, without what buildah remembers
+            for program in images.PROGRAMS:
+                os.utime(images.STAGING / program, (second, second))
+            images.build_flamefleet(IMAGE, base, layers=False)
+            cls.digests.append(cls.inspect()["FromImageDigest"])
 
     @staticmethod
     def inspect():
@@ -44,6 +36,19 @@ class Image(unittest.TestCase):
         self.assertRegex(self.digests[0], "^sha256:")
         self.assertEqual(self.digests[0], self.digests[1])
 
+    def test_base_is_pinned_by_its_digest_and_packages_by_a_day(self):
+        text = images.DOCKERFILE.read_text()
+        self.assertRegex(text, r"(?m)^ARG BASE=\S+@sha256:[0-9a-f]{64}$")
+        day = re.search(r"^ARG SNAPSHOT=(\d{8}T\d{6}Z)$", text, re.MULTILINE)[1]
+        with tempfile.TemporaryDirectory() as folder:
+            run(paths.REPOSITORY / "tools" / "debian-snapshot", day, folder)
+            asked = run("apt-get", "-o", f"Dir::Etc::sourceparts={folder}/sources.list.d", "-o", "Dir::Etc::sourcelist=/dev/null",
+                        "-o", f"Dir::State::lists={folder}/lists", "--print-uris", "update")
+        for suite in ("bookworm", "bookworm-updates", "bookworm-security"):
+            archive = "debian-security" if suite.endswith("-security") else "debian"
+            self.assertIn(f"snapshot.debian.org/archive/{archive}/{day}/dists/{suite}/InRelease", asked)
+        self.assertEqual([line for line in asked.splitlines() if day not in line], [])
+
     def test_labels_say_what_it_is(self):
         config = self.inspect()["OCIv1"]["config"]
         version = run(paths.REPOSITORY / "tools" / "version").strip()
@@ -52,18 +57,26 @@ class Image(unittest.TestCase):
         self.assertEqual((labels["title"], labels["licenses"]), ("flamefleet", "Apache-2.0"))
         self.assertEqual(config["User"], "65532:65532")
 
-    def in_container(self, *argv):
+    def container(self):
         container = images.buildah("from", "--pull-never", IMAGE).strip()
         self.addCleanup(images.buildah, "rm", container)
+        return container
+
+    @staticmethod
+    def run_in(container, *argv):
         return images.buildah("run", "--isolation", "chroot", "--user", SOME_USER, container, "--", *argv)
 
-    def test_each_program_runs_as_any_user(self):
+    def test_each_program_runs_as_any_user_and_without_a_shell(self):
+        container = self.container()
+        root = images.buildah("mount", container).strip()
+        for shell in ("sh", "dash", "bash"):
+            os.unlink(f"{root}/bin/{shell}")
         version = run(paths.REPOSITORY / "tools" / "version").strip()
         for program in ("flamefleet-operator", "flamefleet-agent", "flamefleet-store"):
-            self.assertEqual(self.in_container(f"/usr/bin/{program}", "--version").split(), [program, version])
+            self.assertEqual(self.run_in(container, f"/usr/bin/{program}", "--version").split(), [program, version])
 
     def test_bill_of_materials_names_each_package(self):
-        listed = self.in_container("dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture}\\n")
+        listed = self.run_in(self.container(), "dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture}\\n")
         bill = json.loads(run(paths.REPOSITORY / "tools" / "sbom", input=listed))
         own, *packages = bill["packages"]
         self.assertEqual([(one["name"], one["versionInfo"]) for one in packages],
