@@ -103,6 +103,16 @@ class DocsTest(unittest.TestCase):
             self.assertEqual({name for name in named if name not in known and not any(
                 series.startswith(name) for series in known)}, set(), page)
 
+    def test_every_annotation_that_is_read_is_in_the_reference(self):
+        """AnnotationFacts.EveryDocumentedKeyIsRead is the other half."""
+        page = (ROOT / "docs/annotations.md").read_text()
+        for family in ("pyroscope.io", "profiles.grafana.com"):
+            source = (ROOT / f"operator/plan/{family.split('.')[-2]}_annotations.cc").read_text()
+            read = set(re.findall(r'(?:name|field) == "([\w.-]+)"', source))
+            self.assertGreater(len(read), 5)
+            rows = re.findall(r"^\| (`.*?) \|", page.partition(f"\n## {family}\n")[2].partition("\n## ")[0], re.MULTILINE)
+            self.assertEqual({name for name in read if not re.search(rf"[`.-]{re.escape(name)}`", " ".join(rows))}, set(), family)
+
     def test_every_reason_that_a_page_names_is_explained(self):
         # Fields' values look alike: they are in the reference of the kinds.
         known = set(re.findall(r"\w+", "".join((ROOT / "docs" / name).read_text()
