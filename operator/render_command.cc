@@ -28,6 +28,8 @@ int RenderCommand(int count, const char* const* arguments) {
   flags.Short('o', "output");
   flags.Text("namespace", "NAME", "where agents and stores would run", &options.settings.ns);
   flags.Text("image", "IMAGE", "the image of agents and stores", &options.settings.image);
+  flags.Switch("strict", "exit with 1, too, when a ProfilingTarget selects no pod of the manifests",
+               &options.strict);
   const Status parsed = flags.Parse(count, arguments);
   if (!parsed.ok()) return RefuseUsage(parsed);
   if (flags.help_wanted()) {

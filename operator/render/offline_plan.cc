@@ -68,6 +68,10 @@ class Planner {
     }
     for (const OfflinePod& pod : fleet_.pods)
       PlanPod(pod);
+    for (const api::ProfilingTarget& target : fleet_.targets) {
+      const auto selected = [&](const OfflinePod& pod) { return plan::Matches(target, pod.pod); };
+      if (std::ranges::none_of(fleet_.pods, selected)) plan_.without_pods.push_back(&target);
+    }
     return std::move(plan_);
   }
 

@@ -38,8 +38,9 @@ struct OfflinePlan {
   std::vector<nlohmann::json> objects;  // that the operator would make
   std::vector<PlannedPod> pods;         // a pod is here once per set of pools that agree on it
   std::vector<PlannedHost> hosts;
-  size_t considered = 0;  // pods, each once
-  size_t profiled = 0;    // those of them of which something is collected
+  std::vector<const api::ProfilingTarget*> without_pods;  // targets that select none of the pods
+  size_t considered = 0;                                  // pods, each once
+  size_t profiled = 0;  // those of them of which something is collected
 };
 
 // `fleet` outlives the result.

@@ -195,6 +195,10 @@ std::string PlanText(const OfflinePlan& plan) {
           Plural(plan.considered, "pod") + ":\n";
   for (const PlannedPod& pod : plan.pods)
     text += PodText(pod);
+  for (const api::ProfilingTarget* target : plan.without_pods) {
+    text += "ProfilingTarget " + target->meta.ns + "/" + target->meta.name +
+            " selects no pod of the manifests\n";
+  }
   for (const PlannedHost& host : plan.hosts) {
     text += "Processes of the nodes of AgentPool " + host.pool + ": " +
             (host.nothing ? "not profiled: " + ProblemText(*host.nothing)
@@ -208,7 +212,11 @@ json PlanJson(const OfflinePlan& plan, const std::vector<Finding>& findings) {
   json out = {{"objects", plan.objects},
               {"pods", json::array()},
               {"hosts", json::array()},
+              {"targetsWithoutPods", json::array()},
               {"invalid", json::array()}};
+  for (const api::ProfilingTarget* target : plan.without_pods)
+    out["targetsWithoutPods"].push_back(
+        {{"namespace", target->meta.ns}, {"name", target->meta.name}});
   for (const PlannedHost& host : plan.hosts) {
     json entry = host.nothing ? ProblemJson(*host.nothing) : json{{"backend", host.backend}};
     entry["agentPool"] = host.pool;

@@ -14,7 +14,7 @@ namespace flamefleet::render {
 
 // For people: a line per object, per pod what is collected, and why not what is not.
 std::string PlanText(const OfflinePlan& plan);
-// For programs: {"objects": [...], "pods": [...], "invalid": [...]}.
+// For programs: {"objects": [...], "pods": [...], "targetsWithoutPods": [...], "invalid": [...]}.
 nlohmann::json PlanJson(const OfflinePlan& plan, const std::vector<Finding>& findings);
 // Block style; ReadYaml reads the same value back.
 std::string ToYaml(const nlohmann::json& value);

@@ -35,7 +35,7 @@ bool Render(const RenderOptions& options, std::ostream& out, std::ostream& error
       out << PlanJson(plan, manifests.findings).dump(2) << "\n";
       break;
   }
-  return manifests.findings.empty();
+  return manifests.findings.empty() && (!options.strict || plan.without_pods.empty());
 }
 
 }  // namespace flamefleet::render

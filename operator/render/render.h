@@ -22,10 +22,11 @@ struct RenderOptions {
   std::vector<std::string> paths;  // files, folders, "-"
   OutputForm form = OutputForm::kText;
   plan::ObjectSettings settings;
+  bool strict = false;  // a target that selects no pod is an error
 };
 
 // Prints the plan to `out` and a line for each thing that is invalid to `errors`. True when nothing
-// is.
+// is, nor an error by `strict`.
 bool Render(const RenderOptions& options, std::ostream& out, std::ostream& errors);
 
 }  // namespace flamefleet::render

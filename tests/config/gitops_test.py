@@ -128,11 +128,11 @@ class Example(unittest.TestCase):
     def kustomize(cls, folder):
         return cls.server.kubectl("kustomize", folder, check=True).stdout
 
-    def render(self, *texts):
+    def render(self, *texts, code=0):
         """workload -> the profiles that are collected of its pods, and how"""
-        answer = subprocess.run([operator(), "render", "-f", "-", "-o", "json"], input="\n---\n".join(texts), text=True,
+        answer = subprocess.run([operator(), "render", "--strict", "-f", "-", "-o", "json"], input="\n---\n".join(texts), text=True,
                                 capture_output=True, check=False)
-        self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
+        self.assertEqual(answer.returncode, code, answer.stdout + answer.stderr)
         return {pod["name"]: {(one["profile"], one["mode"]) for one in pod["collected"]} for pod in json.loads(answer.stdout)["pods"]}
 
     def test_both_overlays_profile_what_the_teams_want(self):
@@ -146,7 +146,7 @@ class Example(unittest.TestCase):
         shop = self.kustomize(EXAMPLE / "teams" / "shop")
         broken = shop.replace("      labels:\n        app: checkout\n", "      labels:\n        app: checkout-v2\n")
         self.assertNotEqual(shop, broken)
-        self.assertEqual(self.render(self.kustomize(EXAMPLE / "fleet" / "production"), broken), {"checkout": set()})
+        self.assertEqual(self.render(self.kustomize(EXAMPLE / "fleet" / "production"), broken, code=1), {"checkout": set()})
 
     def test_objects_are_valid(self):
         for folder in ("fleet/staging", "fleet/production", "operator"):

@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kCluster = R"(
 apiVersion: flamefleet.dev/v1alpha1
@@ -61,7 +62,8 @@ class RenderTest : public testing::Test {
     std::ostringstream errors;
     const bool valid = Render({.paths = {folder_},
                                .form = form,
-                               .settings = {.ns = "flamefleet-system", .image = "ff:1"}},
+                               .settings = {.ns = "flamefleet-system", .image = "ff:1"},
+                               .strict = strict_},
                               out, errors);
     out_ = out.str();
     errors_ = errors.str();
@@ -73,6 +75,7 @@ class RenderTest : public testing::Test {
   }
 
   std::string folder_;
+  bool strict_ = false;
   std::string out_;
   std::string errors_;
 };
@@ -167,6 +170,28 @@ spec: {selector: {}, profiles: [{type: cpu}]}
   EXPECT_EQ(collected[0]["profile"], "memory");
   EXPECT_EQ(collected[0]["pull"]["port"], 6060);
   EXPECT_EQ(collected[0]["askedBy"]["targets"], json::array({"pay"}));
+}
+
+// As when an overlay changes the labels of pods and not the selector.
+TEST_F(RenderTest, ATargetThatSelectsNoPodIsToldAndWithStrictAnError) {
+  Write("cluster.yaml", kCluster);
+  Write("pay.yaml", Deployment("pay", "{}"));
+  Write("target.yaml", R"(
+apiVersion: flamefleet.dev/v1alpha1
+kind: ProfilingTarget
+metadata: {name: pay, namespace: shop}
+spec: {selector: {matchLabels: {app: pay}}, profiles: [{type: cpu}]}
+)");
+  strict_ = true;
+  EXPECT_TRUE(Run()) << errors_;
+  EXPECT_THAT(out_, Not(HasSubstr("selects no pod")));
+  Write("pay.yaml", Deployment("pay-v2", "{}"));
+  EXPECT_FALSE(Run());
+  EXPECT_THAT(out_, HasSubstr("ProfilingTarget shop/pay selects no pod of the manifests\n"));
+  EXPECT_EQ(RunJson()["targetsWithoutPods"],
+            json::parse(R"([{"namespace": "shop", "name": "pay"}])"));
+  strict_ = false;
+  EXPECT_TRUE(Run()) << errors_;
 }
 
 TEST_F(RenderTest, WhatIsInvalidHasFileDocumentObjectFieldAndCauseAndCostsTheRestNothing) {
