@@ -5,14 +5,16 @@ upgrades and goes on a real kube-apiserver."""
 
 import json
 import pathlib
+import platform
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
 import yaml
 
-from apiserver import CONFIG, NAMESPACE, ROOT, ApiServer, clients, wait_until
+from apiserver import CONFIG, NAMESPACE, ROOT, ApiServer, clients, operator, wait_until
 
 VERSION = subprocess.run([ROOT / "tools" / "version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 IMAGE = "registry.example/flamefleet"
@@ -39,8 +41,8 @@ class Chart(unittest.TestCase):
 
     @classmethod
     def make_dist(cls, name):
-        cls.server.run("env", "SOURCE_DATE_EPOCH=1700000000", ROOT / "tools" / "dist", "--image", IMAGE, "--kubectl", cls.server.kubectl_path, "--out",
-                       cls.folder / name, check=True)
+        cls.server.run("env", "SOURCE_DATE_EPOCH=1700000000", ROOT / "tools" / "dist", "--image", IMAGE, "--kubectl", cls.server.kubectl_path,
+                       "--plugin", pathlib.Path(operator()).with_name("kubectl-flamefleet"), "--out", cls.folder / name, check=True)
         return cls.folder / name
 
     def helm(self, *arguments, check=True):
@@ -70,6 +72,15 @@ class Chart(unittest.TestCase):
         for path in sorted(self.dist.iterdir()):
             self.assertEqual(path.read_bytes(), (again / path.name).read_bytes(), path.name)
         self.server.run("sh", "-c", f"cd {self.dist} && sha256sum --check --strict SHA256SUMS", check=True)
+
+    def test_the_plugin_is_packed_with_what_completes_its_words(self):
+        file = self.dist / f"kubectl-flamefleet-{VERSION}-linux-{platform.machine()}.tgz"
+        with tarfile.open(file) as packed:
+            self.assertEqual({member.name: oct(member.mode) for member in packed}, {
+                f"kubectl-flamefleet/{name}": "0o755" for name in ("kubectl-flamefleet", "kubectl_complete-flamefleet")})
+        self.server.run("tar", "-xzf", file, "-C", self.folder, check=True)
+        answer = self.server.run(self.folder / "kubectl-flamefleet" / "kubectl-flamefleet", "version", check=True)
+        self.assertEqual(answer.stdout.split(), ["kubectl-flamefleet", VERSION])
 
     def test_an_image_with_a_tag_is_refused(self):
         for image in ("flamefleet:1", "registry.example:5000/flamefleet:1", "flamefleet@sha256:0", ""):
