@@ -6,17 +6,15 @@
 # For a release, say what is built: --build-arg VERSION=$(tools/version) --build-arg REVISION=$(git rev-parse HEAD)
 # and, for equal bytes, --timestamp $(git log -1 --format=%ct) (buildah, podman).
 
-# debian:bookworm-20260824-slim, for both processors, and Debian's packages of the same day: both move together. From another
-# base, --build-arg BASE=...; with the packages that it finds by itself, --build-arg SNAPSHOT=
+# debian:bookworm-20260824-slim, for both processors. The base says of which day its packages are, and all others are taken as
+# they were on that day (tools/debian-snapshot). From another base: --build-arg BASE=...
 ARG BASE=docker.io/library/debian@sha256:88200866dfff7ea7f5cbcb6ec7c8a701889efe6fe859fe64d6990e4b07ea4171
-ARG SNAPSHOT=20260824T000000Z
 
 FROM ${BASE} AS runtime
-ARG SNAPSHOT
 COPY debian-packages.txt /tmp/packages/
 COPY tools/debian-packages tools/debian-snapshot /tmp/packages/tools/
 # What is removed at the end says when the image was built, and is of no use in it.
-RUN /tmp/packages/tools/debian-snapshot "$SNAPSHOT" && apt-get update -q && \
+RUN /tmp/packages/tools/debian-snapshot && apt-get update -q && \
     /tmp/packages/tools/debian-packages run | xargs apt-get install -qy --no-install-recommends && \
     rm -rf /tmp/packages /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/cache/ldconfig/aux-cache \
            /var/lib/dpkg/*-old /var/log/*
@@ -35,15 +33,14 @@ COPY build/image/ /usr/bin/
 
 FROM --platform=${BUILDPLATFORM} ${BASE} AS build
 ARG TARGETARCH
-ARG SNAPSHOT
 COPY debian-packages.txt /src/
 COPY tools/debian-packages tools/debian-snapshot /src/tools/
-RUN /src/tools/debian-snapshot "$SNAPSHOT" && apt-get update -q && \
+RUN /src/tools/debian-snapshot && apt-get update -q && \
     /src/tools/debian-packages run build arm64 | xargs apt-get install -qy --no-install-recommends
 COPY . /src
 # Compiled for another processor by the preset of its name, else by `release`.
 RUN cd /src && preset=release && if [ "${TARGETARCH:-amd64}" != "$(dpkg --print-architecture)" ]; then \
-      preset=$TARGETARCH && tools/arm64-sysroot build/arm64-sysroot ${SNAPSHOT:+/etc/apt/sources.list.d/debian.sources}; fi && \
+      preset=$TARGETARCH && tools/arm64-sysroot build/arm64-sysroot $(find /etc/apt/sources.list.d -name debian.sources); fi && \
     cmake --preset $preset -DFF_TESTS=OFF && mkdir image && \
     cmake --build --preset $preset --target flamefleet-operator flamefleet-agent flamefleet-parse flamefleet-store && \
     for program in build/$preset/bin/flamefleet-*; do llvm-strip -o image/$(basename $program) $program; done

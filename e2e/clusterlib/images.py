@@ -131,13 +131,13 @@ def build_flamefleet(image, base, *, layers=True, architecture=NATIVE):
     """Builds our image of the staged programs. All its times are one, so what goes in decides what comes out."""
     version = run(paths.REPOSITORY / "tools" / "version").strip()
     buildah("bud", "--isolation", "chroot", "--layers" if layers else "--no-cache", "--pull-never", "--target", "prebuilt",
-            "--timestamp", "0", "--arch", architecture, "--build-arg", f"BASE={base}", "--build-arg", "SNAPSHOT=",
+            "--timestamp", "0", "--arch", architecture, "--build-arg", f"BASE={base}",
             "--build-arg", f"VERSION={version}", "--tag", image, "--file", DOCKERFILE, paths.REPOSITORY)
 
 
 def flamefleet_archive(image=FLAMEFLEET_IMAGE, built=BUILT_HERE):
     """Our image, with the programs of build/release or of another build."""
-    packages = [paths.REPOSITORY / "debian-packages.txt", paths.REPOSITORY / "tools" / "debian-packages"]
+    packages = [paths.REPOSITORY / name for name in ("debian-packages.txt", "tools/debian-packages", "tools/debian-snapshot")]
     stage_programs(built)
     base = ensure_base()
     key = _hash(DOCKERFILE, *packages, *[STAGING / p for p in PROGRAMS])
