@@ -11,6 +11,7 @@
 #include <string>
 
 #include "agent/push/pusher.h"
+#include "tests/fakes/tcp_proxy.h"
 #include "tests/support/wait.h"
 
 namespace flamefleet::agent {
@@ -81,6 +82,63 @@ class GrpcPushTest : public ::testing::Test {
       const auto requests = server.Requests();
       EXPECT_EQ(requests.at(1).SerializeAsString(), requests.at(0).SerializeAsString());
     }
+  }
+
+  // The network between the agent and a server that is well.
+  template <typename Server>
+  void ExpectRefusalsAreSurvived(BackendProtocol protocol, const std::string& pprof) {
+    Server server;
+    TcpProxy network(server.port());
+    network.SetDown(true);
+    UseAt(network, protocol);
+    PushProfile(pprof);
+    ASSERT_TRUE(IsTriedAgain());
+    network.SetDown(false);
+    EXPECT_TRUE(Drain());
+    EXPECT_GE(server.Requests().size(), 1U);
+  }
+  template <typename Server>
+  void ExpectACutIsSurvived(BackendProtocol protocol, const std::string& pprof) {
+    Server server;
+    TcpProxy network(server.port());
+    network.CutAfter(20);
+    UseAt(network, protocol);
+    PushProfile(pprof);
+    ASSERT_TRUE(IsTriedAgain());
+    network.CutAfter(0);
+    EXPECT_TRUE(Drain());
+    EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
+  }
+  template <typename Server>
+  void ExpectAFrozenConnectionIsSurvived(BackendProtocol protocol, const std::string& pprof) {
+    Server server;
+    TcpProxy network(server.port());
+    UseAt(network, protocol);
+    PushProfile(pprof, 1);
+    ASSERT_TRUE(Drain());
+    network.SetFrozen(true);
+    PushProfile(pprof, 2);
+    const auto retries = metrics_.Counter("flamefleet_agent_push_retries_total",
+                                          "Pushes that failed and will be tried again.");
+    ASSERT_TRUE(WaitUntil([&] { return retries.Value() >= 1; }));
+    network.SetFrozen(false);
+    EXPECT_TRUE(Drain());
+    EXPECT_TRUE(WaitUntil([&] { return Delivered() == 2; }));
+    EXPECT_GE(network.accepted(), 2);
+  }
+  template <typename Server>
+  void ExpectALateAnswerIsNone(BackendProtocol protocol, const std::string& pprof) {
+    Server server([](int number, grpc::ServerContext& context) {
+      EXPECT_TRUE(number != 0 || WaitUntil([&] { return context.IsCancelled(); }));
+      return grpc::Status();
+    });
+    Use({.name = "main", .endpoint = server.Url(), .protocol = protocol});
+    PushProfile(pprof);
+    EXPECT_TRUE(Drain());
+    EXPECT_GE(server.Requests().size(), 2U);
+  }
+  void UseAt(const TcpProxy& network, BackendProtocol protocol) {
+    Use({.name = "main", .endpoint = LocalUrl("http", network.port()), .protocol = protocol});
   }
 
   Metrics metrics_;

@@ -109,6 +109,22 @@ TEST_F(OtlpTest, AProfileThatIsRejectedIsDroppedWithItsReason) {
   EXPECT_EQ(Delivered(), 0);
 }
 
+TEST_F(OtlpTest, AServerThatComesBackAfterRefusedConnectionsGetsTheProfile) {
+  ExpectRefusalsAreSurvived<OtlpServer>(BackendProtocol::kOtlp, OneSample());
+}
+
+TEST_F(OtlpTest, AConnectionThatIsCutInTheAnswerIsMadeAgain) {
+  ExpectACutIsSurvived<OtlpServer>(BackendProtocol::kOtlp, OneSample());
+}
+
+TEST_F(OtlpTest, AHalfOpenConnectionCostsOneTimeOut) {
+  ExpectAFrozenConnectionIsSurvived<OtlpServer>(BackendProtocol::kOtlp, OneSample());
+}
+
+TEST_F(OtlpTest, ALateAnswerIsNoAnswer) {
+  ExpectALateAnswerIsNone<OtlpServer>(BackendProtocol::kOtlp, OneSample());
+}
+
 TEST(OtlpRequest, WhatIsNoPushIsNone) {
   EXPECT_FALSE(ToOtlp("not protobuf"));
   EXPECT_FALSE(ToOtlp(""));

@@ -11,7 +11,6 @@
 #include "base/tls/certificate.h"
 #include "tests/agent/push/grpc_push.h"
 #include "tests/base/pprof/test_profiles.h"
-#include "tests/fakes/tcp_proxy.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/parca_server.h"
 #include "tests/support/raw_socket.h"
@@ -181,55 +180,19 @@ TEST_F(ParcaTest, AProfileOverTheServersMessageSizeArrivesInParts) {
 }
 
 TEST_F(ParcaTest, AServerThatComesBackAfterRefusedConnectionsGetsTheProfile) {
-  ParcaServer server;
-  TcpProxy network(server.port());
-  network.SetDown(true);
-  Use(Parca(LocalUrl("http", network.port())));
-  Push();
-  ASSERT_TRUE(IsTriedAgain());
-  network.SetDown(false);
-  EXPECT_TRUE(Drain());
-  EXPECT_EQ(server.Requests().size(), 1U);
+  ExpectRefusalsAreSurvived<ParcaServer>(BackendProtocol::kParca, "pprof");
 }
 
 TEST_F(ParcaTest, AConnectionThatIsCutInTheAnswerIsMadeAgain) {
-  ParcaServer server;
-  TcpProxy network(server.port());
-  network.CutAfter(20);
-  Use(Parca(LocalUrl("http", network.port())));
-  Push();
-  ASSERT_TRUE(IsTriedAgain());
-  network.CutAfter(0);
-  EXPECT_TRUE(Drain());
-  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 1; }));
+  ExpectACutIsSurvived<ParcaServer>(BackendProtocol::kParca, "pprof");
 }
 
 TEST_F(ParcaTest, AHalfOpenConnectionCostsOneTimeOut) {
-  ParcaServer server;
-  TcpProxy network(server.port());
-  Use(Parca(LocalUrl("http", network.port())));
-  Push(1);
-  ASSERT_TRUE(Drain());
-  network.SetFrozen(true);
-  Push(2);
-  const auto retries = metrics_.Counter("flamefleet_agent_push_retries_total",
-                                        "Pushes that failed and will be tried again.");
-  ASSERT_TRUE(WaitUntil([&] { return retries.Value() >= 1; }));
-  network.SetFrozen(false);
-  EXPECT_TRUE(Drain());
-  EXPECT_TRUE(WaitUntil([&] { return Delivered() == 2; }));
-  EXPECT_GE(network.accepted(), 2);
+  ExpectAFrozenConnectionIsSurvived<ParcaServer>(BackendProtocol::kParca, "pprof");
 }
 
 TEST_F(ParcaTest, ALateAnswerIsNoAnswer) {
-  ParcaServer server([](int number, grpc::ServerContext& context) {
-    EXPECT_TRUE(number != 0 || WaitUntil([&] { return context.IsCancelled(); }));
-    return grpc::Status();
-  });
-  Use(Parca(server.Url()));
-  Push();
-  EXPECT_TRUE(Drain());
-  EXPECT_EQ(server.Requests().size(), 2U);
+  ExpectALateAnswerIsNone<ParcaServer>(BackendProtocol::kParca, "pprof");
 }
 
 TEST_F(ParcaTest, WhatIsNoGrpcServerIsTriedAgainForEver) {
