@@ -103,13 +103,13 @@ def ensure_base(architecture=NATIVE):
     """Makes what our image starts from here, where there is no registry: a Debian of packages, once; returns its name. All its
     times are one, too: the same packages make the same bytes."""
     name = f"localhost/flamefleet-debian-{architecture}:12"
-    with exclusive(paths.cache_dir() / "base.lock", "making the base image"):
+    with exclusive(paths.cache_dir() / f"base-{architecture}.lock", "making the base image"):
         if name in buildah("images", "--format", "{{.Name}}:{{.Tag}}").split():
             return name
         with step(f"making {name} from Debian packages"), tempfile.TemporaryDirectory() as context:
-            run("mmdebstrap", "--variant=minbase", f"--architectures={architecture}", "--dpkgopt=path-exclude=/usr/share/doc/*",
-                "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*", "bookworm",
-                f"{context}/root.tar", env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
+            run("mmdebstrap", "--variant=minbase", f"--architectures={architecture}", "--skip=check/qemu",
+                *(f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("doc", "man", "locale")),
+                "bookworm", f"{context}/root.tar", env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
             (Path(context) / "Dockerfile").write_text('FROM scratch\nADD root.tar /\nCMD ["bash"]\n')
             buildah("bud", "--isolation", "chroot", "--arch", architecture, "--timestamp", "0", "--tag", name, context)
     return name
