@@ -9,9 +9,10 @@ PAGES = ["README.md", "docs/start.md", "docs/upgrade.md", "docs/alerts.md", "doc
 
 # How a command begins -> why it is not run here.
 IMAGE = "builds or publishes an image: the cluster tests build and load it"
-NODES = "needs nodes: the cluster tests install config/default and wait for the same"
+NODES = "needs nodes: the cluster tests run docs/start.md, which has the same"
 STORE = "needs a managed store: the cluster tests ask it"
 FOREVER = "runs until it is stopped"
+OPENSHIFT = "needs OpenShift"
 NOT_RUN = {
     "make demo": NODES,
     "make test": "runs this test",
@@ -26,7 +27,7 @@ NOT_RUN = {
     "kubectl flamefleet pprof": STORE,
     "flamefleet-store --data": FOREVER,
     "xdg-open": "opens a browser",
-    "oc adm policy": "needs OpenShift",
+    "oc adm policy": OPENSHIFT,
     "kubectl delete profilingtargets": "deletion_test deletes everything, with the controllers that it takes",
     "kubectl delete --ignore-not-found -k": "deletion_test deletes everything, with the controllers that it takes",
 }
