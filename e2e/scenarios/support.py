@@ -3,12 +3,14 @@
 
 import json
 import os
+import re
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 from clusterlib.cluster import Cluster
-from clusterlib.fleet import Fleet
+from clusterlib.fleet import NAMESPACE, Fleet
 from clusterlib.progress import wait_until
 
 # An agent pushes what it sampled once per window; a series appears or ends at the latest two windows after its cause.
@@ -17,6 +19,7 @@ WINDOW_SECONDS = 10
 FREQUENCY_HZ = 97
 DEADLINE_SECONDS = 120
 TICKS_PER_MILLI = os.sysconf("SC_CLK_TCK") / 1000
+_SAMPLE = re.compile(r"^(flamefleet_agent_(?:profiles_\w+|memory_used_bytes))(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
 
 
 class Scenario(unittest.TestCase):
@@ -63,6 +66,25 @@ class Scenario(unittest.TestCase):
         pid, = processes("/burn", uid)
         user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / TICKS_PER_MILLI
+
+    def agent_pods(self):
+        return self.kubectl.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")["items"]
+
+    def books(self):
+        """Sums over all agents of what was produced, delivered, dropped, ... and what waits, and of their memory."""
+        sums = {}
+        for pod in self.agent_pods():
+            with urllib.request.urlopen(f"http://{pod['status']['podIP']}:9090/metrics", timeout=20) as answer:
+                for name, value in _SAMPLE.findall(answer.read().decode()):
+                    sums[name] = sums.get(name, 0) + float(value)
+        return {name.removeprefix("flamefleet_agent_").removeprefix("profiles_").removesuffix("_total"): value
+                for name, value in sums.items()}
+
+    def balanced_books(self):
+        """They, once each profile that came has gone or waits."""
+        books = self.books()
+        came = books["produced"] + books["recovered"] + books["split"]
+        return came == books["delivered"] + books["dropped"] + books["waiting"] and books
 
 
 def processes(program, in_cgroup="kubepods"):

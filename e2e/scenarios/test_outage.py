@@ -6,14 +6,12 @@ FF_OUTAGE_SECONDS makes it longer than in `make test`: `make outage` does.
 
 import contextlib
 import os
-import re
 import signal
 import threading
 import time
 import urllib.error
 import urllib.request
 
-from clusterlib.fleet import NAMESPACE
 from scenarios.support import DEADLINE_SECONDS, WINDOW_SECONDS, Scenario, processes
 
 OUTAGE_SECONDS = int(os.environ.get("FF_OUTAGE_SECONDS", "40"))
@@ -25,31 +23,17 @@ APP = "annotated"
 LEAST, MOST = 0.6, 1.6
 # What waits is on disk: the agents' memory grows no more than by what they still learn of the node. In bytes.
 MOST_GROWTH = 24 << 20
-_SAMPLE = re.compile(r"^(flamefleet_agent_(?:profiles_\w+|memory_used_bytes))(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
 
 
 class Outage(Scenario):
-    def agents(self):
-        return self.kubectl.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")["items"]
-
     def undelivered(self):
         """What an agent says that delivers nothing; "" when none says so."""
-        for pod in self.agents():
+        for pod in self.agent_pods():
             try:
                 urllib.request.urlopen(f"http://{pod['status']['podIP']}:9090/readyz", timeout=20).close()
             except urllib.error.HTTPError as error:
                 return error.read().decode()
         return ""
-
-    def books(self):
-        """Sums over all agents of what was produced, delivered, dropped, ... and what waits, and of their memory."""
-        sums = {}
-        for pod in self.agents():
-            with urllib.request.urlopen(f"http://{pod['status']['podIP']}:9090/metrics", timeout=20) as answer:
-                for name, value in _SAMPLE.findall(answer.read().decode()):
-                    sums[name] = sums.get(name, 0) + float(value)
-        return {name.removeprefix("flamefleet_agent_").removeprefix("profiles_").removesuffix("_total"): value
-                for name, value in sums.items()}
 
     def stop_store(self):
         """Keeps the store, and whatever the kubelet starts in its place, from running; returns how to end that."""
@@ -85,7 +69,7 @@ class Outage(Scenario):
         # It is seen at the agents, and none of them is to blame: a rolling update would go on.
         said = self.eventually("an agent says that it delivers nothing", self.undelivered)
         self.assertIn("no profile is delivered", said)
-        for pod in self.agents():
+        for pod in self.agent_pods():
             self.assertIn(("Ready", "True"), [(c["type"], c["status"]) for c in pod["status"]["conditions"]])
         # The outage is the subject here: it lasts as long as it was asked to.
         time.sleep(max(0, away + OUTAGE_SECONDS - time.time()))
@@ -106,9 +90,5 @@ class Outage(Scenario):
         self.assertGreater(arrived, LEAST * used)
         self.assertLess(arrived, MOST * used)
 
-        def balanced():
-            books = self.books()
-            came = books["produced"] + books["recovered"] + books["split"]
-            return came == books["delivered"] + books["dropped"] + books["waiting"] and books
-        books = self.eventually("the books balance", balanced)
+        books = self.eventually("the books balance", self.balanced_books)
         self.assertEqual(books["dropped"], before["dropped"], books)

@@ -76,6 +76,9 @@ class Skew(Scenario):
             arrived = self.cpu(app, began, ended).total
             print(f"   {ended - began} s with a roll-out: of {used[app]:.0f} ms CPU of {app} {arrived:.0f} ms arrived")
             self.assertGreater(arrived, LEAST * used[app])
+        books = self.eventually("the books balance", self.balanced_books)
+        print(f"   the agents of this version found {books['recovered']:.0f} profiles of those before them; dropped: {books['dropped']:.0f}")
+        self.assertEqual(books["dropped"], 0, books)
 
     def test_3_operator_of_the_previous_version_works_with_these_agents(self):
         self.roll(operator=PREVIOUS_IMAGE, agents=images.FLAMEFLEET_IMAGE)
