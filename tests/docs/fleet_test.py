@@ -10,18 +10,15 @@ import shutil
 import subprocess
 import sys
 import unittest
-import urllib.parse
 
 import commands
 import metrics_reference
 import yaml
 from host_fleet import BIN, ROOT, HostFleet, get, wait_until
 
+from clusterlib.prometheus import DASHBOARDS, RULES, queries
+
 PAGE = ROOT / "docs/metrics.md"
-DASHBOARDS = sorted((ROOT / "dashboards").glob("*.json"))
-RULES = yaml.safe_load((ROOT / "config/prometheus/rules.yaml").read_text())["spec"]
-# What Grafana would put in.
-VARIABLES = {"$__rate_interval": "1m", "$instance": ".*"}
 
 
 class FleetTest(unittest.TestCase):
@@ -31,7 +28,7 @@ class FleetTest(unittest.TestCase):
     def setUpClass(cls):
         cls.fleet = HostFleet()
         cls.addClassCleanup(cls.fleet.close)
-        cls.prometheus = cls.fleet.run_prometheus(RULES)
+        cls.prometheus = cls.fleet.run_prometheus()
         # The metrics of the agent and of the leading operator are complete by then.
         wait_until("CPU samples are in a profile that the store acknowledged", cls.cpu_delivered)
         cls.expositions = {program: wait_until(f"{program} answers", lambda url=url: get(f"{url}/metrics"))
@@ -41,51 +38,34 @@ class FleetTest(unittest.TestCase):
     def cpu_delivered(cls):
         return "process_cpu" in (get(f"{cls.fleet.urls['store']}/series") or "")
 
-    @classmethod
-    def query(cls, expression):
-        """The samples that Prometheus answers with."""
-        for name, value in VARIABLES.items():
-            expression = expression.replace(name, value)
-        answer = get(f"{cls.prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
-        if answer is None:
-            raise AssertionError(f"Prometheus does not take {expression}")
-        return json.loads(answer)["data"]["result"]
-
     def test_every_query_of_every_dashboard_has_an_answer(self):
         self.assertEqual(len(DASHBOARDS), 5)
         known = metrics_reference.names(metrics_reference.render(self.expositions))
         wait_until("every program was scraped a few times",
-                   lambda: len(self.query("sum_over_time(up[1m]) >= 3")) == 3)
-        for path in DASHBOARDS:
-            for panel in json.loads(path.read_text())["panels"]:
-                for target in panel["targets"]:
-                    with self.subTest(path.name, panel=panel["title"], query=target["expr"]):
-                        self.assertEqual(metrics_reference.used(target["expr"]) - known, set())
-                        # A busy machine may miss a scrape, which empties some for a moment.
-                        wait_until("there is data", lambda target=target: self.query(target["expr"]))
+                   lambda: len(self.prometheus.query("sum_over_time(up[1m]) >= 3")) == 3)
+        for board, panel, expression in queries():
+            with self.subTest(board, panel=panel, query=expression):
+                self.assertEqual(metrics_reference.used(expression) - known, set())
+                # A busy machine may miss a scrape, which empties some for a moment.
+                wait_until("there is data", lambda expression=expression: self.prometheus.query(expression))
 
     def test_prometheus_counts_what_the_fleet_does(self):
         for expression in ("sum(flamefleet_operator_pods) >= 1", "sum(flamefleet_operator_agents_connected) == 1",
                            "sum(flamefleet_agent_profiles_delivered_total) > 0", "sum(flamefleet_store_disk_bytes) > 0",
                            'sum(flamefleet_operator_objects{kind="ProfilingTarget"}) >= 1',
                            "sum(flamefleet_agent_samples_total) > 0"):
-            wait_until(expression, lambda expression=expression: self.query(expression))
+            wait_until(expression, lambda expression=expression: self.prometheus.query(expression))
 
     def test_prometheus_evaluates_every_rule(self):
-        def rules():
-            groups = json.loads(get(f"{self.prometheus}/api/v1/rules") or "{}").get("data", {}).get("groups", [])
-            return [rule for group in groups for rule in group["rules"]]
-        wait_until("every rule was evaluated", lambda: rules() and all(rule["health"] != "unknown" for rule in rules()))
-        self.assertEqual({rule["name"]: rule.get("lastError") for rule in rules() if rule["health"] != "ok"}, {})
-        self.assertEqual(len(rules()), sum(len(group["rules"]) for group in RULES["groups"]))
+        rules = wait_until("every rule was evaluated", self.prometheus.evaluated_rules)
+        self.assertEqual({rule["name"]: rule.get("lastError") for rule in rules if rule["health"] != "ok"}, {})
+        self.assertEqual(len(rules), sum(len(group["rules"]) for group in RULES["groups"]))
 
     def test_without_a_leader_the_alert_is_pending(self):  # the last one by name: the operator ends
-        def pending():
-            alerts = json.loads(get(f"{self.prometheus}/api/v1/alerts") or "{}").get("data", {}).get("alerts", [])
-            return "FlamefleetOperatorNoLeader" in {alert["labels"]["alertname"] for alert in alerts}
-        wait_until("the alert is silent", lambda: not pending())
+        name = "FlamefleetOperatorNoLeader"
+        wait_until("the alert is silent", lambda: name not in self.prometheus.alerts())
         self.fleet.stop("operator")
-        wait_until("the alert is pending", pending)
+        wait_until("the alert is pending", lambda: name in self.prometheus.alerts())
 
     def test_metrics_reference_is_what_the_programs_expose(self):
         page = metrics_reference.render(self.expositions)

@@ -24,6 +24,7 @@ BIN = pathlib.Path(os.environ.get("FF_BIN", ROOT / "build/release/bin"))
 sys.path.insert(0, str(ROOT / "e2e"))
 
 from clusterlib.ports import Ports  # noqa: E402
+from clusterlib.prometheus import Prometheus  # noqa: E402
 
 NAMESPACE = "flamefleet-system"
 NODE = "host"
@@ -166,18 +167,13 @@ class HostFleet:
     def stop(self, name):
         self._end(self._processes[name])
 
-    def run_prometheus(self, rules):
-        """Debian's, which scrapes the three programs every two seconds and evaluates the rules; its URL."""
-        config = {"global": {"scrape_interval": "2s", "evaluation_interval": "2s"}, "rule_files": ["rules.json"],
-                  "scrape_configs": [{"job_name": name, "static_configs": [{"targets": [url.removeprefix("http://")]}]}
-                                     for name, url in self.urls.items()]}
-        (self.folder / "rules.json").write_text(json.dumps(rules))  # JSON is YAML
-        (self.folder / "prometheus.json").write_text(json.dumps(config))
-        address = f"127.0.0.1:{self._ports.take()}"
-        self.run("prometheus", "prometheus", f"--config.file={self.folder}/prometheus.json",
-                 f"--storage.tsdb.path={self.folder}/tsdb", f"--web.listen-address={address}")
-        wait_until("Prometheus is ready", lambda: get(f"http://{address}/-/ready"))
-        return f"http://{address}"
+    def run_prometheus(self):
+        """Debian's, which scrapes the three programs and evaluates our rules."""
+        prometheus = Prometheus(self.folder, self._ports.take(), [
+            {"job_name": name, "static_configs": [{"targets": [url.removeprefix("http://")]}]} for name, url in self.urls.items()])
+        self.run("prometheus", *prometheus.argv)
+        wait_until("Prometheus is ready", prometheus.ready)
+        return prometheus
 
     def log(self, name):
         return (self.folder / f"{name}.log").read_text(errors="replace")
