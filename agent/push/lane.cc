@@ -57,13 +57,15 @@ Status Lane::Configure(const BackendConfig& config) {
   trouble_.reset();
   Status status = OkStatus();
   if (config.hold) {
-    trouble_ = {reasons::kBackendUnauthorized,
-                "the operator does not know the credentials of the backend yet"};
+    trouble_ = std::make_shared<Trouble>(
+        Trouble{reasons::kBackendUnauthorized,
+                "the operator does not know the credentials of the backend yet"});
   } else if (auto client = PushClient::Create(config, options_.push_timeout); client.ok()) {
     client_ = *std::move(client);
   } else {
     status = Annotate(client.status(), "backend " + config.name);
-    trouble_ = {reasons::kBackendUnreachable, ErrorMessage(client.status())};
+    trouble_ = std::make_shared<Trouble>(
+        Trouble{reasons::kBackendUnreachable, ErrorMessage(client.status())});
   }
   ++wakes_;
   changed_.SignalAll();
@@ -76,7 +78,7 @@ void Lane::Wake() {
   changed_.SignalAll();
 }
 
-std::optional<Lane::Trouble> Lane::trouble() const {
+std::shared_ptr<const Lane::Trouble> Lane::trouble() const {
   const MutexLock lock(&mutex_);
   return trouble_;
 }
@@ -95,9 +97,12 @@ void Lane::Sweep() {
 }
 
 void Lane::SendUntilStopped(const std::stop_token& stop) {
-  while (std::optional<Job> job = NextJob(stop)) {
+  Job job;  // one for all, for its memory
+  while (NextJob(stop, &job)) {
     const Progress::Work work(progress_, options_.push_timeout + kSettleLimit);
-    Send(*std::move(job), stop);
+    Send(job, stop);
+    job.client = nullptr;
+    if (job.profile.body.capacity() > kMaxKeptBuffer) job.profile.body = {};
   }
 }
 
@@ -109,31 +114,34 @@ SteadyTime Lane::MayTake(SteadyTime now) const {
 }
 
 // The fresh ones first. `next`: when to look again if there is nothing.
-Result<std::optional<SpooledProfile>> Lane::Take(SteadyTime now, SteadyTime* next) {
+Result<bool> Lane::Take(SteadyTime now, SteadyTime* next, SpooledProfile* profile) {
   *next = SteadyTime::max();
-  FF_ASSIGN_OR_RETURN(auto fresh, spool_.TakeNewest(name_, clock_.WallNanos() - options_.fresh_ns));
-  if (fresh) return fresh;
+  const int64_t fresh_since_ns = clock_.WallNanos() - options_.fresh_ns;
+  FF_ASSIGN_OR_RETURN(const bool fresh, spool_.TakeNewest(name_, fresh_since_ns, profile));
+  if (fresh) return true;
   if (backlog_.NextTake() > now) {
     *next = backlog_.NextTake();
-    return std::optional<SpooledProfile>();
+    return false;
   }
-  FF_ASSIGN_OR_RETURN(auto old, spool_.TakeOldest(name_));
+  FF_ASSIGN_OR_RETURN(const bool old, spool_.TakeOldest(name_, profile));
   if (old) backlog_.Take(now, 1);
   return old;
 }
 
-std::optional<Lane::Job> Lane::NextJob(const std::stop_token& stop) {
+bool Lane::NextJob(const std::stop_token& stop, Job* job) {
   const std::stop_callback wake(stop, [this] { Wake(); });
   const MutexLock lock(&mutex_);
   while (!stop.stop_requested()) {
     const SteadyTime now = std::chrono::steady_clock::now();
     SteadyTime next = MayTake(now);
     if (next <= now) {
-      Result<std::optional<SpooledProfile>> taken = Take(now, &next);
+      const Result<bool> taken = Take(now, &next, &job->profile);
       if (taken.ok() && *taken) {
-        bytes_.Take(now, (*taken)->raw_bytes);
+        bytes_.Take(now, job->profile.raw_bytes);
         ++under_way_;
-        return Job{**std::move(taken), client_, now};
+        job->client = client_;
+        job->begun = now;
+        return true;
       }
       if (!taken.ok()) next = now + kSpoolPause;  // the writer says so in the log
     }
@@ -143,10 +151,10 @@ std::optional<Lane::Job> Lane::NextJob(const std::stop_token& stop) {
       WaitFor(changed_, mutex_, next - now);
     }
   }
-  return std::nullopt;
+  return false;
 }
 
-void Lane::Send(Job job, const std::stop_token& stop) {
+void Lane::Send(Job& job, const std::stop_token& stop) {
   int64_t window_ns = 0;
   int64_t max_bytes = 0;
   {
@@ -251,7 +259,7 @@ void Lane::NoteAnswer(const Job& job, const Outcome& outcome) {
     }
     return;
   }
-  trouble_ = {outcome.reason, outcome.message};
+  trouble_ = std::make_shared<Trouble>(Trouble{outcome.reason, outcome.message});
   if (circuit_.Fail(job.begun, std::chrono::steady_clock::now(), outcome.retry_after)) {
     Log(LogLevel::kWarn, "backend does not take profiles, will try again",
         {{"backend", name_}, {"endpoint", config_.endpoint}, {"error", outcome.message}});

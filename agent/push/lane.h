@@ -7,12 +7,11 @@
 //
 // Thread: any; internally locked. It owns kSenders threads, "ff-push-N". Destruction ends a push
 // that is under way; its profile stays in the spool.
-// Bounds: one profile in memory per sender.
+// Bounds: one profile in memory per sender, and between two of them kMaxKeptBuffer.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +26,9 @@
 #include "base/progress.h"
 
 namespace flamefleet::agent {
+
+// What a buffer for bodies may keep for the next one: ten typical profiles.
+constexpr size_t kMaxKeptBuffer = 32 << 10;
 
 struct LaneOptions {
   std::chrono::milliseconds first_backoff{500};
@@ -61,8 +63,8 @@ class Lane {
     std::string_view reason;  // of base/reasons.h
     std::string message;
   };
-  // Why nothing gets through now; none: it does, as far as is known.
-  std::optional<Trouble> trouble() const;
+  // Why nothing gets through now; null: it does, as far as is known.
+  std::shared_ptr<const Trouble> trouble() const;
 
  private:
   struct Job {
@@ -72,10 +74,11 @@ class Lane {
   };
 
   void SendUntilStopped(const std::stop_token& stop);
-  std::optional<Job> NextJob(const std::stop_token& stop);
+  // False: stop was requested.
+  bool NextJob(const std::stop_token& stop, Job* job);
   SteadyTime MayTake(SteadyTime now) const FF_REQUIRES(mutex_);
-  Result<std::optional<SpooledProfile>> Take(SteadyTime now, SteadyTime* next) FF_REQUIRES(mutex_);
-  void Send(Job job, const std::stop_token& stop);
+  Result<bool> Take(SteadyTime now, SteadyTime* next, SpooledProfile* profile) FF_REQUIRES(mutex_);
+  void Send(Job& job, const std::stop_token& stop);
   void Settle(const Job& job, const Outcome& outcome);
   void Split(const SpooledProfile& profile, const Outcome& outcome);
   void NoteAnswer(const Job& job, const Outcome& outcome);
@@ -96,7 +99,7 @@ class Lane {
   CondVar changed_;
   BackendConfig config_ FF_GUARDED_BY(mutex_);
   std::shared_ptr<const PushClient> client_ FF_GUARDED_BY(mutex_);  // null: held
-  std::optional<Trouble> trouble_ FF_GUARDED_BY(mutex_);
+  std::shared_ptr<const Trouble> trouble_ FF_GUARDED_BY(mutex_);
   Circuit circuit_ FF_GUARDED_BY(mutex_);
   TokenBucket bytes_ FF_GUARDED_BY(mutex_);
   TokenBucket backlog_ FF_GUARDED_BY(mutex_);

@@ -64,9 +64,9 @@ void DeliveryLedger::Dropped(const SpooledProfile& profile, std::string_view rea
 }
 
 void DeliveryLedger::Dropped(const std::vector<SpooledProfile>& profiles, std::string_view reason,
-                             const std::string& message) {
+                             std::string_view message) {
   for (const SpooledProfile& profile : profiles)
-    Dropped(profile, reason, message);
+    Dropped(profile, reason, std::string(message));
 }
 
 void DeliveryLedger::Lost(int64_t profiles, std::string_view reason) {

@@ -46,7 +46,7 @@ class DeliveryLedger {
   void Split(size_t parts) { split_.Increment(static_cast<double>(parts - 1)); }
   void Dropped(const SpooledProfile& profile, std::string_view reason, const std::string& message);
   void Dropped(const std::vector<SpooledProfile>& profiles, std::string_view reason,
-               const std::string& message);
+               std::string_view message);
   // Without knowing which.
   void Lost(int64_t profiles, std::string_view reason);
   void Answered(std::chrono::duration<double> after) { seconds_.Observe(after.count()); }

@@ -66,24 +66,23 @@ size_t LabelSize(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-// By hand: one allocation, where the messages of the library need three dozen.
-std::string EncodePushRequest(const FinishedProfile& profile) {
+// By hand: one allocation at most, where the messages of the library need three dozen.
+void EncodePushRequest(const FinishedProfile& profile, std::string* out) {
   const size_t sample = FieldSize(profile.pprof.size());
   size_t series = FieldSize(sample);
   ForEachLabel(profile, [&series](std::string_view name, std::string_view value) {
     series += FieldSize(LabelSize(name, value));
   });
-  std::string out;
-  out.reserve(FieldSize(series));
-  PutHead(kRequestSeries, series, &out);
-  ForEachLabel(profile, [&out](std::string_view name, std::string_view value) {
-    PutHead(kSeriesLabels, LabelSize(name, value), &out);
-    Put(kLabelName, name, &out);
-    Put(kLabelValue, value, &out);
+  out->clear();
+  out->reserve(FieldSize(series));
+  PutHead(kRequestSeries, series, out);
+  ForEachLabel(profile, [out](std::string_view name, std::string_view value) {
+    PutHead(kSeriesLabels, LabelSize(name, value), out);
+    Put(kLabelName, name, out);
+    Put(kLabelValue, value, out);
   });
-  PutHead(kSeriesSamples, sample, &out);
-  Put(kSampleProfile, profile.pprof, &out);
-  return out;
+  PutHead(kSeriesSamples, sample, out);
+  Put(kSampleProfile, profile.pprof, out);
 }
 
 }  // namespace flamefleet::agent

@@ -15,7 +15,7 @@ constexpr std::string_view kPushPath = "/push.v1.PusherService/Push";
 constexpr std::string_view kPushContentType = "application/proto";
 
 // A serialized PushRequest with one series: its labels, __name__ and __delta__="false" (what we
-// send are deltas already), sorted by name.
-std::string EncodePushRequest(const FinishedProfile& profile);
+// send are deltas already), sorted by name. It replaces what `out` has, and uses its memory.
+void EncodePushRequest(const FinishedProfile& profile, std::string* out);
 
 }  // namespace flamefleet::agent

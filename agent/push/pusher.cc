@@ -99,11 +99,12 @@ void Pusher::RemoveBackend(const std::string& name) {
 
 void Pusher::Push(const FinishedProfile& profile) {
   ledger_.Produced(1);
-  SpooledProfile spooled = {.collection = profile.collection,
-                            .backend = profile.backend,
-                            .time_ns = profile.time_ns,
-                            .raw_bytes = UncompressedBytes(profile.pprof),
-                            .body = EncodePushRequest(profile)};
+  SpooledProfile spooled = TakeSpare();
+  spooled.collection = profile.collection;
+  spooled.backend = profile.backend;
+  spooled.time_ns = profile.time_ns;
+  spooled.raw_bytes = UncompressedBytes(profile.pprof);
+  EncodePushRequest(profile, &spooled.body);
   spooled.bytes = static_cast<int64_t>(spooled.body.size());
   std::vector<SpooledProfile> full;
   std::shared_ptr<Lane> lane;
@@ -116,7 +117,7 @@ void Pusher::Push(const FinishedProfile& profile) {
       while (pending_bytes_ > kMaxPendingBytes) {
         pending_bytes_ -= pending_.front().bytes;
         full.push_back(std::move(pending_.front()));
-        pending_.pop_front();
+        pending_.erase(pending_.begin());
       }
       changed_.SignalAll();
     }
@@ -132,26 +133,42 @@ void Pusher::Push(const FinishedProfile& profile) {
   Settled();
 }
 
-// All that came; empty when the time for a sweep has come, or at the end.
-std::vector<SpooledProfile> Pusher::AwaitPending(const std::stop_token& stop) {
+// One whose strings have memory, if there is one.
+SpooledProfile Pusher::TakeSpare() {
+  const MutexLock lock(&mutex_);
+  if (spare_.empty()) return {};
+  SpooledProfile spare = std::move(spare_.back());
+  spare_.pop_back();
+  return spare;
+}
+
+// Of what the spool has taken. It empties `batch`.
+void Pusher::KeepSpare(std::vector<SpooledProfile>& batch) {
+  for (SpooledProfile& profile : batch) {
+    if (spare_.size() == kMaxSpare) break;
+    if (profile.body.capacity() <= kMaxKeptBuffer) spare_.push_back(std::move(profile));
+  }
+  batch.clear();
+}
+
+// All that came; nothing when the time for a sweep has come, or at the end.
+void Pusher::AwaitPending(const std::stop_token& stop, std::vector<SpooledProfile>* batch) {
   const std::stop_callback wake(stop, [this] {
     const MutexLock lock(&mutex_);
     changed_.SignalAll();
   });
   const MutexLock lock(&mutex_);
   if (pending_.empty() && !stop.stop_requested()) WaitFor(changed_, mutex_, kSweepInterval);
-  std::vector<SpooledProfile> batch(std::make_move_iterator(pending_.begin()),
-                                    std::make_move_iterator(pending_.end()));
-  pending_.clear();
+  pending_.swap(*batch);
   pending_bytes_ = 0;
-  storing_ = static_cast<int64_t>(batch.size());
-  return batch;
+  storing_ = static_cast<int64_t>(batch->size());
 }
 
 void Pusher::StoreUntilStopped(const std::stop_token& stop) {
   auto next_sweep = std::chrono::steady_clock::now() + kSweepInterval;
+  std::vector<SpooledProfile> batch;
   for (;;) {
-    std::vector<SpooledProfile> batch = AwaitPending(stop);
+    AwaitPending(stop, &batch);
     if (spool_->IsDamaged()) StartOver(DataLossError("read the spool: its file is damaged"));
     while (!batch.empty() && !Store(batch)) {
       if (!WaitForStop(stop, kSpoolPause)) continue;
@@ -160,6 +177,7 @@ void Pusher::StoreUntilStopped(const std::stop_token& stop) {
     }
     {
       const MutexLock lock(&mutex_);
+      KeepSpare(batch);
       storing_ = 0;
       for (const auto& [name, lane] : lanes_)
         lane->Wake();

@@ -9,13 +9,13 @@
 //
 // Thread: all methods from any. It owns "ff-spool"; each lane has its senders, which call the
 // observer.
-// Bounds: kMaxPendingBytes wait for the spool's disk, the oldest go; then those of spool and lanes.
+// Bounds: kMaxPendingBytes wait for the spool's disk, the oldest go; then those of spool and lanes;
+//         kMaxSpare buffers of at most kMaxKeptBuffer.
 // Errors: SetBackends: kInvalidArgument names the backend whose endpoint or certificates cannot be
 //         used; its profiles wait, the others are in force.
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +34,8 @@
 namespace flamefleet::agent {
 
 constexpr int64_t kMaxPendingBytes = 16 << 20;
+// Profiles of a node's window; they hold 2 MiB at most.
+constexpr size_t kMaxSpare = 64;
 
 class Pusher {
  public:
@@ -63,7 +65,9 @@ class Pusher {
 
  private:
   void StoreUntilStopped(const std::stop_token& stop);
-  std::vector<SpooledProfile> AwaitPending(const std::stop_token& stop);
+  void AwaitPending(const std::stop_token& stop, std::vector<SpooledProfile>* batch);
+  SpooledProfile TakeSpare();
+  void KeepSpare(std::vector<SpooledProfile>& batch) FF_REQUIRES(mutex_);
   bool Store(std::vector<SpooledProfile>& batch);
   void StartOver(const Status& why);
   void Sweep();
@@ -79,7 +83,8 @@ class Pusher {
 
   Mutex mutex_;
   CondVar changed_;
-  std::deque<SpooledProfile> pending_ FF_GUARDED_BY(mutex_);
+  std::vector<SpooledProfile> pending_ FF_GUARDED_BY(mutex_);
+  std::vector<SpooledProfile> spare_ FF_GUARDED_BY(mutex_);  // for the memory of their strings
   int64_t pending_bytes_ FF_GUARDED_BY(mutex_) = 0;
   int64_t storing_ FF_GUARDED_BY(mutex_) = 0;  // profiles on their way from pending to spool
   bool spool_failing_ = false;                 // of ff-spool

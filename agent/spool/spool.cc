@@ -1,27 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/spool/spool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace flamefleet::agent {
 namespace {
 
 // Rows that are evicted before the room is measured again.
-constexpr int kEvictBatch = 16;
+constexpr size_t kEvictBatch = 16;
 // Of the columns beside the body, and of their share of the index.
 constexpr int64_t kRowOverhead = 512;
-// Of the columns that every SELECT here has; see spool_file.cc.
-SpooledProfile ReadRow(const SqliteStatement& row) {
-  return {.id = row.Int(0),
-          .collection = {.pod_uid = std::string(row.Bytes(4)),
-                         .container = std::string(row.Bytes(5)),
-                         .type = static_cast<ProfileType>(row.Int(6))},
-          .backend = std::string(row.Bytes(1)),
-          .time_ns = row.Int(3),
-          .spread_ns = row.Int(8),
-          .errors = static_cast<int>(row.Int(2)),
-          .raw_bytes = row.Int(9),
-          .bytes = row.Int(7)};
+// One part in so many of a large body is the links between its pages, or more.
+constexpr int64_t kPageLossShare = 512;
+
+bool Contains(const std::vector<int64_t>& sorted, int64_t id) {
+  return std::ranges::binary_search(sorted, id);
+}
+
+void AddTo(std::vector<int64_t>& sorted, int64_t id) {
+  sorted.insert(std::ranges::lower_bound(sorted, id), id);
+}
+
+bool RemoveFrom(std::vector<int64_t>& sorted, int64_t id) {
+  return std::erase(sorted, id) != 0;
+}
+
+// Of the columns that every SELECT here has, see spool_file.cc. Into the memory that it has.
+void ReadRow(const SqliteStatement& row, SpooledProfile* profile) {
+  profile->id = row.Int(0);
+  profile->backend = row.Bytes(1);
+  profile->errors = static_cast<int>(row.Int(2));
+  profile->time_ns = row.Int(3);
+  profile->collection.pod_uid = row.Bytes(4);
+  profile->collection.container = row.Bytes(5);
+  profile->collection.type = static_cast<ProfileType>(row.Int(6));
+  profile->bytes = row.Int(7);
+  profile->spread_ns = row.Int(8);
+  profile->raw_bytes = row.Int(9);
 }
 
 }  // namespace
@@ -39,7 +55,7 @@ Status Spool::DeleteLeftovers() {
   while (!leftovers_.empty()) {
     const int64_t id = *leftovers_.begin();
     FF_RETURN_IF_ERROR(Note(Delete(id)));
-    taken_.erase(id);
+    RemoveFrom(taken_, id);
     leftovers_.erase(id);
   }
   return OkStatus();
@@ -47,9 +63,9 @@ Status Spool::DeleteLeftovers() {
 
 template <typename Work>
 Status Spool::Transact(Work work) {
-  FF_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
+  FF_RETURN_IF_ERROR(begin_.Run());
   Status done = work();
-  if (done.ok()) done = connection_->Execute("COMMIT");
+  if (done.ok()) done = commit_.Run();
   // Some errors have rolled back already; then this one says so and changes nothing.
   if (!done.ok()) connection_->Execute("ROLLBACK").IgnoreError();
   return done;
@@ -94,23 +110,29 @@ Result<int64_t> Spool::UsedBytes() {
   return (pages - free_pages) * page_bytes_;
 }
 
-Status Spool::MakeRoom(int64_t bytes, std::vector<SpooledProfile>& evicted) {
+// As UsedBytes would count it, or more.
+int64_t Spool::RowBytes(const SpooledProfile& profile) const {
+  const auto body = static_cast<int64_t>(profile.body.size());
+  const int64_t bytes = body + body / kPageLossShare + kRowOverhead;
+  return (bytes + page_bytes_ - 1) / page_bytes_ * page_bytes_;
+}
+
+Result<int64_t> Spool::MakeRoom(int64_t bytes, std::vector<SpooledProfile>& evicted) {
   for (;;) {
     FF_ASSIGN_OR_RETURN(const int64_t used, UsedBytes());
-    if (used + bytes <= options_.max_bytes) return OkStatus();
+    const int64_t room = options_.max_bytes - used;
+    if (bytes <= room) return room;
     std::vector<SpooledProfile> oldest;
-    for (int i = 0; i < kEvictBatch;) {
+    while (oldest.size() < kEvictBatch) {
       FF_ASSIGN_OR_RETURN(const bool row, oldest_of_all_.Step());
       if (!row) break;
-      if (taken_.contains(oldest_of_all_.Int(0))) continue;
-      oldest.push_back(ReadRow(oldest_of_all_));
-      ++i;
+      if (!Contains(taken_, oldest_of_all_.Int(0))) ReadRow(oldest_of_all_, &oldest.emplace_back());
     }
     oldest_of_all_.Reset();
-    if (oldest.empty()) return OkStatus();  // all of it is being sent
+    if (oldest.empty()) return room;  // all of it is being sent
     int64_t freed = 0;
     for (SpooledProfile& profile : oldest) {
-      if (used + bytes - freed <= options_.max_bytes) break;
+      if (bytes <= room + freed) break;
       FF_RETURN_IF_ERROR(Delete(profile.id));
       freed += profile.bytes;
       evicted.push_back(std::move(profile));
@@ -129,11 +151,15 @@ Result<std::vector<SpooledProfile>> Spool::Append(std::vector<SpooledProfile>& p
     return static_cast<int64_t>(profile.body.size()) > options_.max_bytes / 4;
   };
   const Status done = Transact([&]() FF_REQUIRES(mutex_) -> Status {
+    int64_t room = 0;  // it is measured when this is used up
     for (SpooledProfile& profile : profiles) {
       if (too_large(profile)) continue;
-      FF_RETURN_IF_ERROR(
-          MakeRoom(static_cast<int64_t>(profile.body.size()) + kRowOverhead, evicted));
+      const int64_t bytes = RowBytes(profile);
+      if (room < bytes) {
+        FF_ASSIGN_OR_RETURN(room, MakeRoom(bytes, evicted));
+      }
       FF_RETURN_IF_ERROR(Insert(profile));
+      room -= bytes;
     }
     return OkStatus();
   });
@@ -152,52 +178,51 @@ Result<std::vector<SpooledProfile>> Spool::Append(std::vector<SpooledProfile>& p
   return refused;
 }
 
-Result<std::optional<SpooledProfile>> Spool::TakeFirst(SqliteStatement& statement,
-                                                       const std::string& backend,
-                                                       int64_t since_ns) {
+Result<bool> Spool::TakeFirst(SqliteStatement& statement, const std::string& backend,
+                              int64_t since_ns, SpooledProfile* profile) {
   FF_RETURN_IF_ERROR(CheckOpen());
   statement.BindText(1, backend);
   statement.BindInt(2, since_ns);
-  std::optional<SpooledProfile> found;
-  for (;;) {
-    const Result<bool> row = statement.Step();
-    if (!row.ok()) {
-      statement.Reset();
-      return Note(row.status());
-    }
-    if (!*row) break;
-    if (taken_.contains(statement.Int(0))) continue;
-    found = ReadRow(statement);
-    found->body = statement.Bytes(10);
-    taken_.insert(found->id);
-    break;
+  Result<bool> row = statement.Step();
+  while (row.ok() && *row && Contains(taken_, statement.Int(0)))
+    row = statement.Step();
+  if (row.ok() && *row) {
+    ReadRow(statement, profile);
+    profile->body = statement.Bytes(10);
+    AddTo(taken_, profile->id);
   }
   statement.Reset();
-  return found;
+  FF_RETURN_IF_ERROR(Note(row.status()));
+  return row;
 }
 
-Result<std::optional<SpooledProfile>> Spool::TakeNewest(const std::string& backend,
-                                                        int64_t since_ns) {
+Result<bool> Spool::TakeNewest(const std::string& backend, int64_t since_ns,
+                               SpooledProfile* profile) {
   const MutexLock lock(&mutex_);
-  return TakeFirst(newest_, backend, since_ns);
+  return TakeFirst(newest_, backend, since_ns, profile);
 }
 
-Result<std::optional<SpooledProfile>> Spool::TakeOldest(const std::string& backend) {
+Result<bool> Spool::TakeOldest(const std::string& backend, SpooledProfile* profile) {
   const MutexLock lock(&mutex_);
-  return TakeFirst(oldest_, backend, INT64_MIN);
+  return TakeFirst(oldest_, backend, INT64_MIN, profile);
 }
 
 Status Spool::Remove(const SpooledProfile& profile) {
   const MutexLock lock(&mutex_);
-  if (!taken_.contains(profile.id)) return OkStatus();  // of a file that is gone
+  if (!Contains(taken_, profile.id)) return OkStatus();  // of a file that is gone
   Count(profile, -1);
-  leftovers_.insert(profile.id);
+  const Status deleted = Note(Delete(profile.id));
+  if (!deleted.ok()) {
+    leftovers_.insert(profile.id);
+    return deleted;
+  }
+  RemoveFrom(taken_, profile.id);
   return DeleteLeftovers();
 }
 
 Status Spool::Release(const SpooledProfile& profile) {
   const MutexLock lock(&mutex_);
-  if (taken_.erase(profile.id) == 0) return NotFoundError("the spool began anew");
+  if (!RemoveFrom(taken_, profile.id)) return NotFoundError("the spool began anew");
   if (profile.errors == 0) return OkStatus();  // it stands there already
   release_.BindInt(1, profile.id);
   release_.BindInt(2, profile.errors);
@@ -206,7 +231,7 @@ Status Spool::Release(const SpooledProfile& profile) {
 
 Status Spool::Replace(const SpooledProfile& profile, std::vector<SpooledProfile>& parts) {
   const MutexLock lock(&mutex_);
-  if (!taken_.contains(profile.id)) return NotFoundError("the spool began anew");
+  if (!Contains(taken_, profile.id)) return NotFoundError("the spool began anew");
   const Status done = Transact([&]() FF_REQUIRES(mutex_) -> Status {
     FF_RETURN_IF_ERROR(Delete(profile.id));
     for (SpooledProfile& part : parts)
@@ -214,7 +239,7 @@ Status Spool::Replace(const SpooledProfile& profile, std::vector<SpooledProfile>
     return OkStatus();
   });
   FF_RETURN_IF_ERROR(done);
-  taken_.erase(profile.id);
+  RemoveFrom(taken_, profile.id);
   Count(profile, -1);
   for (const SpooledProfile& part : parts)
     Count(part, 1);
@@ -231,7 +256,7 @@ Result<std::vector<SpooledProfile>> Spool::RemoveOlder(const std::string& backen
     const Result<bool> row = old_.Step();
     if (!row.ok()) Note(row.status()).IgnoreError();  // what was read goes
     if (!row.ok() || !*row || old_.Int(3) >= before_ns) break;
-    if (!taken_.contains(old_.Int(0))) old.push_back(ReadRow(old_));
+    if (!Contains(taken_, old_.Int(0))) ReadRow(old_, &old.emplace_back());
   }
   old_.Reset();
   if (old.empty()) return old;

@@ -73,10 +73,11 @@ class Spool {
   // place: older ones, or one of these that is too large by itself.
   Result<std::vector<SpooledProfile>> Append(std::vector<SpooledProfile>& profiles);
 
-  // The newest of a backend that is not older than `since_ns`; else nothing.
-  Result<std::optional<SpooledProfile>> TakeNewest(const std::string& backend, int64_t since_ns);
+  // The newest of a backend that is not older than `since_ns`; false: there is none. What `profile`
+  // has already gives its memory.
+  Result<bool> TakeNewest(const std::string& backend, int64_t since_ns, SpooledProfile* profile);
   // The oldest of a backend; those with errors come last.
-  Result<std::optional<SpooledProfile>> TakeOldest(const std::string& backend);
+  Result<bool> TakeOldest(const std::string& backend, SpooledProfile* profile);
 
   // What becomes of a taken profile. One that cannot be deleted now counts as removed, is not
   // handed out again, and is deleted later. kNotFound: StartOver lost it meanwhile.
@@ -113,11 +114,12 @@ class Spool {
   Status Transact(Work work) FF_REQUIRES(mutex_);
   Status Insert(SpooledProfile& profile) FF_REQUIRES(mutex_);
   Status Delete(int64_t id) FF_REQUIRES(mutex_);
-  Status MakeRoom(int64_t bytes, std::vector<SpooledProfile>& evicted) FF_REQUIRES(mutex_);
+  int64_t RowBytes(const SpooledProfile& profile) const FF_REQUIRES(mutex_);
+  // What is free then: less than `bytes` only when all that is left is being sent.
+  Result<int64_t> MakeRoom(int64_t bytes, std::vector<SpooledProfile>& evicted) FF_REQUIRES(mutex_);
   Result<int64_t> UsedBytes() FF_REQUIRES(mutex_);
-  Result<std::optional<SpooledProfile>> TakeFirst(SqliteStatement& statement,
-                                                  const std::string& backend, int64_t since_ns)
-      FF_REQUIRES(mutex_);
+  Result<bool> TakeFirst(SqliteStatement& statement, const std::string& backend, int64_t since_ns,
+                         SpooledProfile* profile) FF_REQUIRES(mutex_);
   // Remembers damage.
   Status Note(Status status) FF_REQUIRES(mutex_);
   Status DeleteLeftovers() FF_REQUIRES(mutex_);
@@ -128,6 +130,8 @@ class Spool {
 
   mutable Mutex mutex_;
   std::optional<SqliteConnection> connection_ FF_GUARDED_BY(mutex_);
+  SqliteStatement begin_ FF_GUARDED_BY(mutex_);
+  SqliteStatement commit_ FF_GUARDED_BY(mutex_);
   SqliteStatement insert_ FF_GUARDED_BY(mutex_);
   SqliteStatement delete_ FF_GUARDED_BY(mutex_);
   SqliteStatement release_ FF_GUARDED_BY(mutex_);
@@ -138,8 +142,8 @@ class Spool {
   SqliteStatement page_count_ FF_GUARDED_BY(mutex_);
   SqliteStatement free_count_ FF_GUARDED_BY(mutex_);
   int64_t page_bytes_ FF_GUARDED_BY(mutex_) = 0;
-  int64_t last_id_ FF_GUARDED_BY(mutex_) = 0;  // of all files
-  std::set<int64_t> taken_ FF_GUARDED_BY(mutex_);
+  int64_t last_id_ FF_GUARDED_BY(mutex_) = 0;          // of all files
+  std::vector<int64_t> taken_ FF_GUARDED_BY(mutex_);   // sorted; it keeps its memory
   std::set<int64_t> leftovers_ FF_GUARDED_BY(mutex_);  // of taken_: to be deleted
   bool damaged_ FF_GUARDED_BY(mutex_) = false;
   std::map<std::string, Backlog> totals_ FF_GUARDED_BY(mutex_);  // oldest_ns is not kept

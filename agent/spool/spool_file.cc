@@ -90,8 +90,9 @@ Status Spool::StartOver(int64_t* lost) {
 }
 
 void Spool::CloseFile() {
-  for (SqliteStatement* statement : {&insert_, &delete_, &release_, &newest_, &oldest_, &old_,
-                                     &oldest_of_all_, &page_count_, &free_count_}) {
+  for (SqliteStatement* statement :
+       {&begin_, &commit_, &insert_, &delete_, &release_, &newest_, &oldest_, &old_,
+        &oldest_of_all_, &page_count_, &free_count_}) {
     *statement = {};
   }
   connection_.reset();
@@ -135,6 +136,8 @@ Status Spool::PrepareFile() {
   FF_RETURN_IF_ERROR(
       db.Execute("CREATE INDEX IF NOT EXISTS profile_time ON profile (backend, time_ns)"));
   FF_ASSIGN_OR_RETURN(page_bytes_, db.QueryInt("PRAGMA page_size"));
+  FF_ASSIGN_OR_RETURN(begin_, db.Prepare("BEGIN IMMEDIATE"));
+  FF_ASSIGN_OR_RETURN(commit_, db.Prepare("COMMIT"));
   FF_ASSIGN_OR_RETURN(insert_, db.Prepare("INSERT INTO profile (backend, errors, time_ns, pod_uid, "
                                           "container, type, spread_ns, raw_bytes, body) "
                                           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));

@@ -153,16 +153,14 @@ void KeepAndRemove(benchmark::State& state) {
   Maker maker;
   FinishedProfile finished = NewProfile();
   maker.Make(&finished);
-  const std::string body = EncodePushRequest(finished);
-  std::vector<SpooledProfile> group;
+  SpooledProfile profile = {.collection = finished.collection, .backend = "main"};
+  EncodePushRequest(finished, &profile.body);
+  std::vector<SpooledProfile> group(kGroup, profile);
   Measure(state, [&] {
-    group.clear();
-    for (int i = 0; i < kGroup; ++i)
-      group.push_back({.collection = finished.collection, .backend = "main", .body = body});
     FF_CHECK(spool->Append(group).ok());
     for (int i = 0; i < kGroup; ++i) {
-      const auto taken = spool->TakeOldest("main");
-      FF_CHECK(taken.ok() && *taken && spool->Remove(**taken).ok());
+      const Result<bool> taken = spool->TakeOldest("main", &profile);
+      FF_CHECK(taken.ok() && *taken && spool->Remove(profile).ok());
     }
   });
 }

@@ -53,9 +53,10 @@ void SpoolReplay(benchmark::State& state) {
   const auto spool = NewSpool();
   for (int i = 0; i < 1000; ++i)
     Fill(*spool);
+  SpooledProfile profile;
   for ([[maybe_unused]] auto _ : state) {
-    const auto profile = spool->TakeOldest("main");
-    FF_CHECK(profile.ok() && *profile && spool->Remove(**profile).ok());
+    const Result<bool> taken = spool->TakeOldest("main", &profile);
+    FF_CHECK(taken.ok() && *taken && spool->Remove(profile).ok());
   }
   state.SetItemsProcessed(state.iterations());
   state.SetBytesProcessed(state.iterations() * kProfileBytes);

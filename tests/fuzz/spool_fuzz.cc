@@ -38,9 +38,10 @@ void TakeAll(Spool& spool) {
   for (const std::string& backend : spool.Backends()) {
     spool.BacklogOf(backend);
     for (int i = 0; i < 100; ++i) {
-      const auto taken = spool.TakeOldest(backend);
+      SpooledProfile profile;
+      const flamefleet::Result<bool> taken = spool.TakeOldest(backend, &profile);
       if (!taken.ok() || !*taken) break;
-      spool.Remove(**taken).IgnoreError();
+      spool.Remove(profile).IgnoreError();
     }
   }
 }
@@ -66,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<SpooledProfile> one = {{.backend = "main", .time_ns = 1, .body = "whole"}};
   const auto refused = (*spool)->Append(one);
   FF_CHECK(refused.ok() && refused->empty());
-  const auto taken = (*spool)->TakeOldest("main");
-  FF_CHECK(taken.ok() && *taken && (**taken).body == "whole");
+  SpooledProfile profile;
+  const flamefleet::Result<bool> taken = (*spool)->TakeOldest("main", &profile);
+  FF_CHECK(taken.ok() && *taken && profile.body == "whole");
   return 0;
 }

@@ -344,14 +344,14 @@ void FillSpool(const std::string& directory) {
   ASSERT_TRUE(spool.ok()) << spool.status();
   const FinishedProfile profile = {.labels = {{"service_name", "from-before"}},
                                    .pprof = LargeProfile(400)};
+  std::string body;
+  EncodePushRequest(profile, &body);
   const int64_t then = SystemClock().WallNanos() - 3600 * kNanosPerSecond;
   for (bool is_full = false; !is_full;) {
     std::vector<SpooledProfile> batch;
     for (int i = 0; i < 100; ++i) {
-      batch.push_back({.collection = {"gone", "main"},
-                       .backend = "main",
-                       .time_ns = then + i,
-                       .body = EncodePushRequest(profile)});
+      batch.push_back(
+          {.collection = {"gone", "main"}, .backend = "main", .time_ns = then + i, .body = body});
     }
     const auto refused = (*spool)->Append(batch);
     ASSERT_TRUE(refused.ok()) << refused.status();

@@ -52,10 +52,11 @@ std::string BodyOf(int64_t number) {
     for (const SpooledProfile& profile : batch)
       say('k', profile.time_ns);
     for (int i = 0; i < 4; ++i) {
-      const auto taken = (*spool)->TakeOldest("a");
+      SpooledProfile profile;
+      const Result<bool> taken = (*spool)->TakeOldest("a", &profile);
       if (!taken.ok() || !*taken) _exit(1);
-      say('r', (**taken).time_ns);
-      if (!(*spool)->Remove(**taken).ok()) _exit(1);
+      say('r', profile.time_ns);
+      if (!(*spool)->Remove(profile).ok()) _exit(1);
     }
   }
 }
@@ -105,13 +106,13 @@ TEST_P(SpoolKill, NothingKeptIsLostAndNothingIsTorn) {
     ASSERT_TRUE(spool.ok()) << spool.status();
     ASSERT_FALSE(damaged);
     std::set<int64_t> there;
-    for (;;) {
-      const auto taken = (*spool)->TakeOldest("a");
+    for (SpooledProfile profile;;) {
+      const Result<bool> taken = (*spool)->TakeOldest("a", &profile);
       ASSERT_TRUE(taken.ok()) << taken.status();
       if (!*taken) break;
-      ASSERT_EQ((**taken).body, BodyOf((**taken).time_ns));
-      ASSERT_TRUE(there.insert((**taken).time_ns).second);
-      ASSERT_TRUE((*spool)->Remove(**taken).ok());
+      ASSERT_EQ(profile.body, BodyOf(profile.time_ns));
+      ASSERT_TRUE(there.insert(profile.time_ns).second);
+      ASSERT_TRUE((*spool)->Remove(profile).ok());
     }
     for (const int64_t number : kept)
       ASSERT_TRUE(there.contains(number) || removed.contains(number)) << number;

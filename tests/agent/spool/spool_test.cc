@@ -42,15 +42,14 @@ class SpoolTest : public ::testing::Test {
     return backends;
   }
   std::string TakeOldest(const std::string& backend = "a") {
-    const auto taken = spool_->TakeOldest(backend);
+    const Result<bool> taken = spool_->TakeOldest(backend, &taken_);
     EXPECT_TRUE(taken.ok()) << taken.status();
-    if (!*taken) return "";
-    taken_ = **taken;
-    return taken_.body;
+    return *taken ? taken_.body : "";
   }
   std::string TakeNewest(int64_t since_ns = 0) {
-    const auto taken = spool_->TakeNewest("a", since_ns);
-    return *taken ? (**taken).body : "";
+    SpooledProfile newest;
+    const Result<bool> taken = spool_->TakeNewest("a", since_ns, &newest);
+    return *taken ? newest.body : "";
   }
 
   TempDir dir_;
@@ -227,12 +226,12 @@ TEST_F(SpoolTest, ATornLogLosesItsLastTransactionAndNothingElse) {
     const auto spool = Spool::Open({.directory = torn, .max_bytes = 4 << 20});
     ASSERT_TRUE(spool.ok()) << spool.status();
     std::string bodies;
-    for (;;) {
-      const auto taken = (*spool)->TakeOldest("a");
+    for (SpooledProfile profile;;) {
+      const Result<bool> taken = (*spool)->TakeOldest("a", &profile);
       ASSERT_TRUE(taken.ok()) << taken.status();
       if (!*taken) break;
-      ASSERT_EQ((**taken).body, std::string(5000, (**taken).body[0]));
-      bodies += (**taken).body[0];
+      ASSERT_EQ(profile.body, std::string(5000, profile.body[0]));
+      bodies += profile.body[0];
     }
     EXPECT_TRUE(bodies == "" || bodies == "1" || bodies == "12") << bodies << " cut " << cut;
   }
