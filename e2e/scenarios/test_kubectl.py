@@ -19,6 +19,7 @@ from scenarios.support import Scenario
 
 END_SECONDS = 30
 ANSWER_SECONDS = 20
+ENOUGH_MILLIS = 3000  # 300 samples: a share of 70 % is right within 8 points, three standard deviations
 # What a desktop's opener would get, as a file.
 OPENER = """#!/bin/sh
 printf %s "$1" > "{address}.new" && mv "{address}.new" "{address}"
@@ -65,8 +66,12 @@ class Plugin(Scenario):
         self.eventually("top names the hottest function", lambda: "burn_seventy" in self.flamefleet(
             "top", "deployment/targeted", "-n", "shop", check=False))
         file = self.folder / "cpu.pb.gz"
-        self.flamefleet("pprof", "deployment/targeted", "-n", "shop", "-o", file)
-        top = parse_top(run("go", "tool", "pprof", "-top", "-unit=ms", file))
+
+        def enough():
+            self.flamefleet("pprof", "deployment/targeted", "-n", "shop", "-o", file)
+            top = parse_top(run("go", "tool", "pprof", "-top", "-unit=ms", file))
+            return top.total > ENOUGH_MILLIS and top
+        top = self.eventually("the profile has samples enough to judge shares by", enough)
         self.assertAlmostEqual(top.share["burn_seventy"], 70, delta=15)
 
     def test_open_shows_the_page_of_a_workload_until_it_is_interrupted(self):
@@ -75,7 +80,7 @@ class Plugin(Scenario):
         opener.write_text(OPENER.format(address=address))
         opener.chmod(0o755)
         process = subprocess.Popen(["kubectl", "flamefleet", "open", "deployment/annotated", "-n", "shop"],
-                                   env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                   env=self.environment, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)

@@ -35,7 +35,7 @@ def pod_targets(kubectl):
     return [{"targets": [f"{pod['status']['podIP']}:{port['containerPort']}"],
              "labels": {**labels_of("pod", pod), **meta("pod", "node_name", pod["spec"]["nodeName"]),
                         **meta("pod", "container_port_name", port.get("name", ""))}}
-            for pod in kubectl.get("pods", "-n", NAMESPACE)["items"]
+            for pod in kubectl.get("pods", "-n", NAMESPACE)["items"] if pod["status"].get("podIP")
             for container in pod["spec"]["containers"] for port in container.get("ports", [])]
 
 
@@ -46,18 +46,18 @@ def endpoint_targets(kubectl):
              "labels": {**labels_of("service", services[item["metadata"]["labels"]["kubernetes.io/service-name"]]),
                         **meta("endpoint", "port_name", port["name"])}}
             for item in kubectl.get("endpointslices", "-n", NAMESPACE)["items"]
-            for endpoint in item["endpoints"] for address in endpoint["addresses"] for port in item["ports"]]
+            for endpoint in item["endpoints"] or [] for address in endpoint["addresses"] for port in item["ports"] or []]
 
 
 def snake_case(name):
     return re.sub(r"(?<=[a-z])([A-Z])", lambda letter: "_" + letter[1].lower(), name)
 
 
-def scrape_config(monitor, folder, kubectl):
-    """What the Prometheus operator makes of a monitor with one endpoint."""
-    find, labelled, port, endpoints = {
-        "ServiceMonitor": (endpoint_targets, "service_label", "endpoint_port_name", "endpoints"),
-        "PodMonitor": (pod_targets, "pod_label", "pod_container_port_name", "podMetricsEndpoints")}[monitor["kind"]]
+def scrape_config(monitor, targets):
+    """What the Prometheus operator makes of a monitor with one endpoint; `targets`: the file of all that could be scraped."""
+    labelled, port, endpoints = {
+        "ServiceMonitor": ("service_label", "endpoint_port_name", "endpoints"),
+        "PodMonitor": ("pod_label", "pod_container_port_name", "podMetricsEndpoints")}[monitor["kind"]]
     selector = monitor["spec"]["selector"]
     keep = {}
     for name, value in selector.get("matchLabels", {}).items():
@@ -67,10 +67,8 @@ def scrape_config(monitor, folder, kubectl):
         keep |= meta(labelled, expression["key"], "|".join(expression["values"]))
     endpoint, = monitor["spec"][endpoints]
     keep[f"__meta_kubernetes_{port}"] = endpoint["port"]
-    file = folder / f"{monitor['kind']}.json"
-    file.write_text(json.dumps(find(kubectl)))
     return {
-        "job_name": monitor["metadata"]["name"], "file_sd_configs": [{"files": [str(file)]}],
+        "job_name": monitor["metadata"]["name"], "file_sd_configs": [{"files": [str(targets)]}],
         "relabel_configs": [
             *({"action": "keep", "source_labels": [name], "regex": value} for name, value in keep.items()),
             *({snake_case(key): value for key, value in one.items()} for one in endpoint.get("relabelings", []))]}
@@ -80,19 +78,29 @@ class ClusterPrometheus(Scenario):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="flamefleet-prometheus-")))
+        folder = cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="flamefleet-prometheus-")))
+        cls.discover()
         monitors = [yaml.safe_load((MONITORS / f"{kind}_monitor.yaml").read_text()) for kind in ("service", "pod")]
         ports = cls.ports = Ports()  # it stays ours as long as that lives
         cls.prometheus = Prometheus(folder, ports.take(),
-                                    [scrape_config(monitor, folder, cls.kubectl) for monitor in monitors])
+                                    [scrape_config(monitor, folder / f"{monitor['kind']}.json") for monitor in monitors])
         with open(folder / "log", "wb") as log:
             process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *cls.prometheus.argv], stdout=log, stderr=log)
         cls.addClassCleanup(process.wait)
         cls.addClassCleanup(process.kill)
         cls.fleet.wait("Prometheus is ready", cls.prometheus.ready)
 
+    @classmethod
+    def discover(cls):
+        """Prometheus reads the files again when they change."""
+        for kind, targets in (("ServiceMonitor", endpoint_targets), ("PodMonitor", pod_targets)):
+            partial = cls.folder / f"{kind}.partial"
+            partial.write_text(json.dumps(targets(cls.kubectl)))
+            partial.rename(cls.folder / f"{kind}.json")
+
     def test_each_pod_of_ours_is_scraped(self):
         def scraped():
+            self.discover()
             pods = self.kubectl.get("pods", "-n", NAMESPACE)["items"]
             up = {sample["metric"]["instance"].partition(":")[0] for sample in self.prometheus.query("up == 1")}
             return len(pods) >= 4 and up == {pod["status"].get("podIP") for pod in pods}
