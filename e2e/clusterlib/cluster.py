@@ -52,7 +52,7 @@ class Cluster:
         if os.geteuid() != 0:
             raise Failure("the cluster needs root: it makes bridges, mounts and cgroups")
         programs = binaries.ensure()
-        wanted = {"nodes": node_count, "binaries": str(programs)}
+        wanted = {"nodes": node_count, "binaries": str(programs), "ipv6": network.has_ipv6()}
         problem = self._problem(wanted)
         if not problem:
             say(f"-> the cluster in {self.state} is up and healthy: using it")
@@ -107,7 +107,7 @@ class Cluster:
         if not self.exists():
             return "no complete state"
         if self._recorded() != wanted:
-            return "it was made with other binaries or another number of nodes"
+            return "it was made with other binaries, other addresses or another number of nodes"
         ended = [p.name for p in self.processes.all() if not p.alive()]
         if ended:
             return f"{', '.join(ended)} ended"

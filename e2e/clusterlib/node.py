@@ -5,11 +5,13 @@ import json
 
 from . import cgroups
 from .images import PAUSE_IMAGE
-from .network import CNI_PLUGINS, NodeNetwork
+from .network import CNI_PLUGINS, NodeNetwork, has_ipv6
 from .progress import wait_until
 from .shell import run
 
 CLUSTER_DNS = "10.96.0.10"
+# Name of the handler for a RuntimeClass whose pods have an IPv6 address alone.
+IPV6_RUNTIME = "ipv6"
 CONTAINERD_SECONDS = 30
 _FIRST_KUBELET_PORT = 10250
 _FIRST_KUBELET_HEALTH_PORT = 10350
@@ -31,6 +33,8 @@ class Node:
         self._folder.mkdir(parents=True)
         self.network.create()
         self.network.write_cni_config(self._folder / "cni", self._folder)
+        if has_ipv6():
+            self.network.write_cni_config_of_ipv6_alone(self._folder / "cni-ipv6", self._folder)
         config = self._folder / "containerd.toml"
         config.write_text(self._containerd_config())
         process = processes.start(f"containerd-{self.number}", ["containerd", "--config", config])
@@ -70,9 +74,14 @@ netns_mounts_under_state_dir = true
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "{CNI_PLUGINS}"
 conf_dir = "{self._folder}/cni"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+""" + self._runtime("runc") + (self._runtime(IPV6_RUNTIME, f'cni_conf_dir = "{self._folder}/cni-ipv6"')
+                               if has_ipv6() else "")
+
+    def _runtime(self, name, settings=""):
+        return f"""[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{name}]
 runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+{settings}
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{name}.options]
 SystemdCgroup = false
 Root = "{self._folder}/runc"
 """

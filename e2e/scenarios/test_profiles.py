@@ -10,6 +10,8 @@ from pathlib import Path
 
 from clusterlib import paths
 from clusterlib.fleet import NAMESPACE
+from clusterlib.network import has_ipv6
+from clusterlib.node import IPV6_RUNTIME
 from clusterlib.shell import run
 from clusterlib.store import parse_top
 from scenarios.support import FREQUENCY_HZ, Scenario
@@ -31,7 +33,8 @@ ANNOTATED_PODS = {
                            "profiles.grafana.com/memory.path": "/debug/pprof/heap"},
     "sidecar": {**GRAFANA, "profiles.grafana.com/memory.port_name": "pprof"},
 }
-DECLARED = {"port-name", "sidecar"}
+IPV6_POD = "ipv6"  # it has no other address
+DECLARED = {"port-name", "sidecar", IPV6_POD}
 
 # The shares' standard deviation is then below two points even if samples fell at random.
 ENOUGH_MILLISECONDS = 1000 * 600 / FREQUENCY_HZ
@@ -80,22 +83,44 @@ class Profiles(Scenario):
                                       and top)
                 self.assertGreater(top.share[function], 50)
 
-
     def test_annotations_of_both_families_say_where_to_pull(self):
-        self.kubectl("create", "namespace", "annotations")
-        self.addCleanup(self.kubectl, "delete", "namespace", "annotations", "--wait=false")
+        self.make_namespace("annotations")
         self.kubectl.apply([annotated_pod(name, annotations) for name, annotations in ANNOTATED_PODS.items()])
         for name in ANNOTATED_PODS:
-            container = ', container="endpoint"' if name in DECLARED else ""
-            query = f'memory:alloc_space{{namespace="annotations", pod="{name}"{container}}}'
             with self.subTest(pod=name):
-                top = self.eventually(f"the memory profile of {name} is in the store",
-                                      lambda: "main.buildRows" in (top := self.store.top(
-                                          query, self.since, unit="B")).share and top)
-                self.assertGreater(top.share["main.buildRows"], 50)
+                self.check_pulled("annotations", name)
+
+    def test_pod_with_an_ipv6_address_alone_is_pulled(self):
+        if not has_ipv6():
+            reason = "this machine has no IPv6 (net.ipv6.conf.all.disable_ipv6)"
+            self.assertNotIn("CI", os.environ, reason)
+            self.skipTest(reason)
+        self.make_namespace("ipv6")
+        self.kubectl.apply([{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass",
+                             "metadata": {"name": IPV6_RUNTIME}, "handler": IPV6_RUNTIME}])
+        self.addCleanup(self.kubectl, "delete", "runtimeclass", IPV6_RUNTIME)
+        pod = annotated_pod(IPV6_POD, ANNOTATED_PODS["port-name"], namespace="ipv6")
+        pod["spec"]["runtimeClassName"] = IPV6_RUNTIME
+        self.kubectl.apply([pod])
+        self.check_pulled("ipv6", IPV6_POD)
+        status = self.kubectl.get("pod", "-n", "ipv6", IPV6_POD)["status"]
+        self.assertIn(":", status["podIP"])
+        self.assertEqual(status["podIPs"], [{"ip": status["podIP"]}])
+
+    def make_namespace(self, name):
+        self.kubectl("create", "namespace", name)
+        self.addCleanup(self.kubectl, "delete", "namespace", name, "--wait=false")
+
+    def check_pulled(self, namespace, pod):
+        container = ', container="endpoint"' if pod in DECLARED else ""
+        query = f'memory:alloc_space{{namespace="{namespace}", pod="{pod}"{container}}}'
+        top = self.eventually(f"the memory profile of {pod} is in the store",
+                              lambda: "main.buildRows" in (top := self.store.top(query, self.since, unit="B")).share
+                              and top)
+        self.assertGreater(top.share["main.buildRows"], 50)
 
 
-def annotated_pod(name, annotations):
+def annotated_pod(name, annotations, namespace="annotations"):
     endpoint = {"name": "endpoint", "image": "flamefleet-gopprof:dev", "imagePullPolicy": "Never",
                 "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "50m", "memory": "64Mi"}}}
     if name in DECLARED:
@@ -105,7 +130,7 @@ def annotated_pod(name, annotations):
         containers.insert(0, {"name": "main", "image": "flamefleet-burn:dev", "imagePullPolicy": "Never",
                               "resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": "50m", "memory": "32Mi"}}})
     return {"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name, "namespace": "annotations", "annotations": annotations},
+            "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
             "spec": {"terminationGracePeriodSeconds": 1, "containers": containers}}
 
 
