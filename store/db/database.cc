@@ -271,7 +271,7 @@ void Database::PackSome() {
   // It may have been removed or set aside since.
   const Days days = DaysIn({day->number() * kNanosPerDay, day->number() * kNanosPerDay});
   if (days.empty() || days.begin()->second != day) return;
-  const Result<Day::PackOutcome> packed = day->PackHour(what);
+  const Result<Day::PackOutcome> packed = day->PackHour(what, *clock_);
   if (packed.ok()) {
     counters_->packed.Increment(static_cast<double>(packed->profiles));
     if (packed->more) packable_.emplace_front(day, what);

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/pprof/profile.h"
 #include "base/sqlite.h"
@@ -120,8 +121,8 @@ class Day {
     size_t profiles = 0;
     bool more = false;  // are left
   };
-  // Packs the oldest profiles of that hour, in one transaction.
-  Result<PackOutcome> PackHour(const SeriesHour& what);
+  // Packs the oldest profiles of that hour, in one transaction, of which `clock` makes a short one.
+  Result<PackOutcome> PackHour(const SeriesHour& what, const Clock& clock);
 
   // On disk, without what a deletion has freed inside of the file.
   Result<int64_t> Bytes();

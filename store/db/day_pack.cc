@@ -15,7 +15,11 @@
 namespace flamefleet::store {
 namespace {
 
-constexpr int64_t kMaxProfilesPerStep = 64;  // pushes wait as long as a step takes
+// Pushes wait as long as a step takes, so it reads no more after this time; but some, since each
+// step reads and writes the pack that grows.
+constexpr int64_t kStepNanos = int64_t{100} * 1'000'000;
+constexpr int64_t kMinProfilesPerStep = 8;
+constexpr int64_t kMaxProfilesPerStep = 64;
 // Stacks, values and bytes of heads of a pack that may still grow, and of what a step reads beside
 // the last profile: so the largest pack is far below kMaxPackBytes.
 constexpr size_t kMaxPackElements = 2 << 20;
@@ -69,8 +73,8 @@ PackedProfile PackProfile(const pprof::Profile& profile, int64_t time_ns,
 // Packs profiles of one hour of one series, inside of a transaction.
 class HourPacker {
  public:
-  HourPacker(SqliteConnection* connection, const Day::SeriesHour& what)
-      : connection_(connection), what_(what) {}
+  HourPacker(SqliteConnection* connection, const Day::SeriesHour& what, const Clock& clock)
+      : connection_(connection), what_(what), clock_(clock) {}
 
   Result<Day::PackOutcome> Run() {
     FF_RETURN_IF_ERROR(LoadNewestSymbols());
@@ -113,6 +117,8 @@ class HourPacker {
 
   SqliteConnection* const connection_;
   const Day::SeriesHour what_;
+  const Clock& clock_;
+  const int64_t until_ns_ = clock_.MonotonicNanos() + kStepNanos;
   int64_t generation_ = 0;
   size_t symbol_rows_ = 0;
   std::optional<pprof::StackTable> table_{pprof::StackTable::Mappings::kExact};
@@ -146,7 +152,8 @@ Result<bool> HourPacker::ReadOriginals() {
   for (int64_t i = 0;; ++i) {
     FF_ASSIGN_OR_RETURN(const bool row, rows.Step());
     if (!row) return false;
-    if (i == kMaxProfilesPerStep || elements >= kMaxPackElements ||
+    const bool late = i >= kMinProfilesPerStep && clock_.MonotonicNanos() >= until_ns_;
+    if (late || i == kMaxProfilesPerStep || elements >= kMaxPackElements ||
         table_->Bytes() >= kMaxSymbolsBytes) {
       return true;
     }
@@ -279,9 +286,9 @@ Result<std::vector<Day::SeriesHour>> Day::FindPackable(int64_t now_ns) {
   }
 }
 
-Result<Day::PackOutcome> Day::PackHour(const SeriesHour& what) {
+Result<Day::PackOutcome> Day::PackHour(const SeriesHour& what, const Clock& clock) {
   FF_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
-  const Result<PackOutcome> outcome = HourPacker(&*connection_, what).Run();
+  const Result<PackOutcome> outcome = HourPacker(&*connection_, what, clock).Run();
   const Status stored = outcome.ok() ? connection_->Execute("COMMIT") : outcome.status();
   if (!stored.ok()) {
     connection_->Execute("ROLLBACK").IgnoreError();

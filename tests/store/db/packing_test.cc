@@ -270,6 +270,52 @@ TEST_F(PackingTest, APackGrowsAndItsSymbolsAreSharedOverTheDay) {
   EXPECT_EQ(pprof::TotalValue(sum, 1), 150 * int64_t{60'000'000});
 }
 
+// A machine on which everything takes a second.
+class SlowClock final : public Clock {
+ public:
+  int64_t WallNanos() const override { return kNow; }
+  int64_t MonotonicNanos() const override { return now_ns_ += kNanosPerSecond; }
+
+ private:
+  mutable int64_t now_ns_ = 0;
+};
+
+TEST(DayPacking, AStepThatTakesLongEndsEarlyAndTheNextGoesOn) {
+  constexpr size_t kProfiles = 50;
+  const TempDir dir;
+  const std::shared_ptr<Day> day = *Day::Open(dir.path(), kNow / kNanosPerDay);
+  std::vector<NewProfile> profiles;
+  std::vector<const NewProfile*> pointers;
+  for (size_t i = 0; i < kProfiles; ++i) {
+    const int64_t time_ns = kNow + static_cast<int64_t>(i);
+    profiles.push_back({SeriesLabels("s"), time_ns, CpuProfileAt(time_ns)});
+  }
+  for (const NewProfile& profile : profiles)
+    pointers.push_back(&profile);
+  ASSERT_TRUE(day->Append(pointers).ok());
+  const std::vector<Day::SeriesHour> found = *day->FindPackable(kNow);
+  ASSERT_EQ(found.size(), 1U);
+  const SlowClock clock;
+  size_t packed = 0;
+  for (Day::PackOutcome step{.more = true}; step.more; packed += step.profiles) {
+    step = *day->PackHour(found[0], clock);
+    EXPECT_LT(step.profiles, 10U);
+  }
+  EXPECT_EQ(packed, kProfiles);
+  size_t read = 0;
+  size_t damaged = 0;
+  const Status selected = day->Select(
+      *ParseSelector("process_cpu"), {0, INT64_MAX},
+      [&](const SelectedPart& part) {
+        read += part.profiles;
+        return OkStatus();
+      },
+      &damaged);
+  EXPECT_TRUE(selected.ok()) << selected;
+  EXPECT_EQ(read, kProfiles);
+  EXPECT_EQ(damaged, 0U);
+}
+
 TEST_F(PackingTest, RetryOfAPackedProfileIsStoredOnce) {
   for (int i = 0; i < 50; ++i)
     Append("s", kNow + i, CpuProfileAt(kNow + i));
