@@ -4,8 +4,9 @@
 //   tests/bench/store_load.mjs [SECONDS]    of pushing; 60 by default
 // 500 agents push 5 profiles each every 15 seconds, one request per profile: profiles of real programs
 // (tests/data/pprof) with times of now, each a series of its own. Ten users ask one query after the
-// other, a second apart. Prints pushes per second, latencies, refusals, the store's memory and CPU;
-// fails when an acknowledged profile is not there at the end.
+// other, a second apart. Prints pushes per second, latencies, refusals, the store's memory and CPU; then
+// the memory of a store that is started on what was stored, at rest, and after queries about all of it.
+// Fails when an acknowledged profile is not there at the end.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -69,13 +70,28 @@ function show(what, answers) {
 }
 
 const data = mkdtempSync(join(tmpdir(), 'flamefleet-load-'));
-const store = spawn(join(root, 'build/release/bin/flamefleet-store'), ['--listen', '127.0.0.1:0', '--data', data]);
-let port;
-for await (const line of createInterface({ input: store.stderr })) {
-  port = JSON.parse(line).port;
-  if (port) break;
+async function startStore() {
+  const store = spawn(join(root, 'build/release/bin/flamefleet-store'), ['--listen', '127.0.0.1:0', '--data', data]);
+  for await (const line of createInterface({ input: store.stderr })) {
+    const { port } = JSON.parse(line);
+    if (!port) continue;
+    store.stderr.resume();
+    return { store, port };
+  }
+  throw new Error('the store does not listen');
 }
-store.stderr.resume();
+async function stop(store) {
+  const ended = new Promise((resolve) => store.once('exit', resolve));
+  store.kill('SIGTERM');
+  await ended;
+}
+// VmRSS: now; VmHWM: at most so far.
+function megabytes(store, what) {
+  const status = readFileSync(`/proc/${store.pid}/status`, 'utf8');
+  return new RegExp(`${what}:\\s+(\\d+)`).exec(status)[1] >> 10;
+}
+
+let { store, port } = await startStore();
 
 const begin = Date.now();
 const end = begin + 1000 * seconds;
@@ -122,16 +138,24 @@ const took = (Date.now() - begin) / 1000;
 console.log(`${kAgents} agents: ${(pushes.length / took).toFixed(0)} pushes a second for ${took.toFixed(0)} s`);
 show('pushes', pushes);
 show('queries', queries);
-const status = readFileSync(`/proc/${store.pid}/status`, 'utf8');
 const ticks = readFileSync(`/proc/${store.pid}/stat`, 'utf8').split(') ')[1].split(' ');
 const cpu = (Number(ticks[11]) + Number(ticks[12])) / 100;
-console.log(`store: ${/VmHWM:\s+(\d+)/.exec(status)[1] >> 10} MB at most, ${cpu.toFixed(1)} s of CPU, ` +
+console.log(`store: ${megabytes(store, 'VmHWM')} MB at most, ${cpu.toFixed(1)} s of CPU, ` +
   `${(pushes.length / cpu).toFixed(0)} pushes per second of CPU, queries included`);
 const { body } = await ask('GET', port, '/metrics');
 const stored = Number(/^flamefleet_store_profiles_stored_total (\d+)/m.exec(body)[1]);
 const series = JSON.parse((await ask('GET', port, '/series')).body).series.length;
 console.log(`acknowledged ${acknowledged}, stored ${stored}, of ${series} series`);
-store.kill('SIGTERM');
+
+await stop(store);
+({ store, port } = await startStore());
+const atRest = megabytes(store, 'VmRSS');
+for (const path of ['/flamegraph?query=process_cpu', '/timeline?by=service_name', '/top?query=process_cpu', '/top?query=wall', '/series']) {
+  const { status, ms } = await ask('GET', port, path);
+  console.log(`a store with all of this: GET ${path}: ${status} after ${ms.toFixed(0)} ms`);
+}
+console.log(`its memory: ${atRest} MB at rest, ${megabytes(store, 'VmHWM')} MB at most under these queries`);
+await stop(store);
 rmSync(data, { recursive: true, force: true });
 agent.destroy();
 if (stored < acknowledged) process.exit(1);
