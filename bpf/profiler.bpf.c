@@ -165,6 +165,7 @@ static __always_inline int record_sample(struct bpf_perf_event_data* ctx, u64 pi
   sample->exec_id = BPF_CORE_READ(leader, self_exec_id);
   sample->cgroup_id = cgroup_id;
   BPF_CORE_READ_STR_INTO(&sample->comm, leader, comm);
+  bpf_get_current_comm(sample->thread_comm, sizeof(sample->thread_comm));
 
   const long kernel_bytes =
       is_user_mode(ctx) ? 0

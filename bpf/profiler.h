@@ -113,10 +113,11 @@ struct ff_sample {
   ff_u64 code_pages;  // how much it has mapped to be executed and not written: another number means
                       // another set of mappings
   ff_u64 cgroup_id;   // FF_SCOPE_CGROUPS: key in `cgroups`; 0 in other scopes
-  char comm[FF_COMM_BYTES];  // of the process's main thread
-  ff_u64 frames[FF_FRAMES];  // instruction pointers; of a caller: the return address
+  char comm[FF_COMM_BYTES];         // of the process's main thread
+  char thread_comm[FF_COMM_BYTES];  // of the thread itself
+  ff_u64 frames[FF_FRAMES];         // instruction pointers; of a caller: the return address
 };
-enum { FF_SAMPLE_HEADER_BYTES = 72 };
+enum { FF_SAMPLE_HEADER_BYTES = 88 };
 FF_STATIC_ASSERT(sizeof(struct ff_sample) == FF_SAMPLE_HEADER_BYTES + 8 * FF_FRAMES,
                  "ff_sample has holes");
 

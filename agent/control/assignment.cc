@@ -59,7 +59,8 @@ void AddContainer(const std::string& pod_uid, const proto::ContainerAssignment& 
   work->cpu_targets.push_back({.container_id = container.id(),
                                .collection = key,
                                .backend = container.backend(),
-                               .labels = LabelsOf(container.labels())});
+                               .labels = LabelsOf(container.labels()),
+                               .thread_labels = container.thread_labels()});
 }
 
 void AddPull(const proto::PodAssignment& pod, const proto::PullJob& pull, Work* work) {

@@ -14,15 +14,15 @@ namespace {
 constexpr char kKernelService[] = "kernel";  // kernel threads, all of them
 constexpr char kOtherService[] = "other";
 
-std::string CommOf(const ff_sample& sample) {
-  return std::string(sample.comm, strnlen(sample.comm, FF_COMM_BYTES));
+std::string TextOf(const char (&comm)[FF_COMM_BYTES]) {
+  return std::string(comm, strnlen(comm, FF_COMM_BYTES));
 }
 
 // What a process of the host is called: `name`, what it runs or the service that it is in, unless
 // that is "".
 std::string HostServiceOf(const ff_sample& sample, const std::string& name) {
   if ((sample.flags & FF_SAMPLE_KERNEL_THREAD) != 0) return kKernelService;
-  return ToUtf8(name.empty() ? CommOf(sample) : name);
+  return ToUtf8(name.empty() ? TextOf(sample.comm) : name);
 }
 
 bool AllMapped(const ProcessImage& image, std::span<const uint64_t> frames) {
@@ -107,32 +107,34 @@ uint32_t Collector::ImageNumber(const std::shared_ptr<Process>& process) {
   return found->second;
 }
 
-bool Collector::Keep(const std::shared_ptr<const CpuTarget>& target,
-                     const std::shared_ptr<Process>& process, uint8_t stop,
-                     std::span<const uint64_t> kernel_frames,
-                     std::span<const uint64_t> user_frames) {
+bool Collector::Keep(const std::shared_ptr<const CpuTarget>& target, const Sample& sample) {
   bool is_new = false;
   const uint32_t series = SeriesNumber(target);
+  const uint32_t thread = target->thread_labels
+                              ? threads_.Number(series, sample.thread.id, sample.thread.name)
+                              : kNoThread;
   const bool kept = window_->Add({.series = series,
-                                  .image = ImageNumber(process),
-                                  .kernel_frames = kernel_frames,
-                                  .user_frames = user_frames},
+                                  .image = ImageNumber(sample.process),
+                                  .thread = thread,
+                                  .kernel_frames = sample.kernel_frames,
+                                  .user_frames = sample.user_frames},
                                  &is_new);
   if (kept)
-    ++series_[series].stack_ends.at(stop);
+    ++series_[series].stack_ends.at(sample.stop);
   else
     ++counts_.window_full;
   return is_new;
 }
 
-void Collector::Hold(const RawSample& sample, const std::shared_ptr<Process>& process) {
+void Collector::Hold(const RawSample& raw, const Sample& sample) {
   if (held_.size() >= kMaxHeldSamples) {
     ++counts_.unknown;
     return;
   }
-  HeldSample held{.cgroup_id = sample.header.cgroup_id,
-                  .process = process,
-                  .stop = sample.header.stop,
+  HeldSample held{.cgroup_id = raw.header.cgroup_id,
+                  .process = sample.process,
+                  .thread = sample.thread,
+                  .stop = sample.stop,
                   .kernel_frames = sample.kernel_frames.size(),
                   .period_ns = window_->period_ns};
   held.frames.assign(sample.kernel_frames.begin(), sample.kernel_frames.end());
@@ -145,8 +147,11 @@ void Collector::ReleaseHeld() {
     const std::shared_ptr<const CpuTarget> target = targets_.Find(held.cgroup_id);
     if (target && held.period_ns == window_->period_ns) {
       const std::span<const uint64_t> frames(held.frames);
-      Keep(target, held.process, held.stop, frames.first(held.kernel_frames),
-           frames.subspan(held.kernel_frames));
+      Keep(target, {.process = held.process,
+                    .thread = held.thread,
+                    .stop = held.stop,
+                    .kernel_frames = frames.first(held.kernel_frames),
+                    .user_frames = frames.subspan(held.kernel_frames)});
       return true;
     }
     if (++held.windows < kHeldWindows) return false;
@@ -179,19 +184,25 @@ void Collector::OnSample(const RawSample& sample) {
     process = processes_.Get({.pid = sample.header.pid,
                               .start_boottime = sample.header.start_boottime,
                               .exec_id = sample.header.exec_id},
-                             CommOf(sample.header), now_ns);
+                             TextOf(sample.header.comm), now_ns);
   }
   const ProcessImage* const image = process ? process->image.get() : nullptr;
   if (image == nullptr && !sample.user_frames.empty()) ++counts_.unread;
   bool is_new = false;
+  const ThreadLabel thread{.id = sample.header.tid, .name = TextOf(sample.header.thread_comm)};
+  const Sample kept{.process = process,
+                    .thread = thread,
+                    .stop = sample.header.stop,
+                    .kernel_frames = sample.kernel_frames,
+                    .user_frames = sample.user_frames};
   if (is_held) {
-    Hold(sample, process);
+    Hold(sample, kept);
   } else {
     if (!target) {
       const std::string program = image == nullptr ? "" : image->executable;
       target = HostTarget(HostServiceOf(sample.header, program));
     }
-    is_new = Keep(target, process, sample.header.stop, sample.kernel_frames, sample.user_frames);
+    is_new = Keep(target, kept);
   }
   if (image != nullptr) {
     // A library came or went, or there is code made at run time.
@@ -218,6 +229,7 @@ Batch Collector::Rotate(std::unique_ptr<Window> window, uint64_t period_ns) {
     window_->duration_ns = now_monotonic_ns - start_monotonic_ns_;
     for (const std::shared_ptr<Process>& process : window_processes_)
       window_->images.push_back(process->image);
+    window_->threads = threads_.Take();
     batch.window = std::move(window_);
     batch.series = std::move(series_);
     processes_.EndWindow();

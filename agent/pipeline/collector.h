@@ -18,6 +18,7 @@
 #include "agent/host/process.h"
 #include "agent/pipeline/cpu_pipeline.h"
 #include "agent/pipeline/target_table.h"
+#include "agent/pipeline/thread_table.h"
 #include "agent/sample/sampler.h"
 #include "agent/stack/unwinder.h"
 #include "agent/stack/window.h"
@@ -83,6 +84,7 @@ class Collector final : public SampleHandler {
   struct HeldSample {
     uint64_t cgroup_id = 0;
     std::shared_ptr<Process> process;
+    ThreadLabel thread;
     uint8_t stop = FF_STOP_NONE;
     size_t kernel_frames = 0;
     std::vector<uint64_t> frames;
@@ -99,12 +101,17 @@ class Collector final : public SampleHandler {
   uint32_t SeriesNumber(const std::shared_ptr<const CpuTarget>& target);
   uint32_t ImageNumber(const std::shared_ptr<Process>& process);
   void SetVerdict(uint64_t cgroup_id, bool wanted);
-  // Puts a sample whose user stack ended so (enum ff_stop) into the window; whether its stack is a
-  // new one.
-  bool Keep(const std::shared_ptr<const CpuTarget>& target, const std::shared_ptr<Process>& process,
-            uint8_t stop, std::span<const uint64_t> kernel_frames,
-            std::span<const uint64_t> user_frames);
-  void Hold(const RawSample& sample, const std::shared_ptr<Process>& process);
+  // A sample as it comes into a window.
+  struct Sample {
+    const std::shared_ptr<Process>& process;
+    const ThreadLabel& thread;
+    uint8_t stop;  // enum ff_stop: why its user stack ended
+    std::span<const uint64_t> kernel_frames;
+    std::span<const uint64_t> user_frames;
+  };
+  // Whether its stack is a new one.
+  bool Keep(const std::shared_ptr<const CpuTarget>& target, const Sample& sample);
+  void Hold(const RawSample& raw, const Sample& sample);
   // Puts held samples whose container is known by now into the window, drops those that have waited
   // long enough.
   void ReleaseHeld();
@@ -129,6 +136,7 @@ class Collector final : public SampleHandler {
   std::map<SeriesKey, uint32_t> series_by_key_;
   std::vector<std::shared_ptr<Process>> window_processes_;
   std::unordered_map<const Process*, uint32_t> process_numbers_;
+  ThreadTable threads_;
 
   std::vector<HeldSample> held_;
   CollectorCounts counts_;

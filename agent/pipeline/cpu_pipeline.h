@@ -31,6 +31,9 @@ struct CpuTarget {
   CollectionKey collection;
   std::string backend;
   Labels labels;
+  bool thread_labels = false;  // samples have the labels thread_name and thread_id: see ThreadTable
+
+  friend bool operator==(const CpuTarget&, const CpuTarget&) = default;
 };
 
 // What profiles of the host's own processes have in common. There is a series for each systemd

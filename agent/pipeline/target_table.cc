@@ -6,14 +6,6 @@
 #include "agent/host/container_id.h"
 
 namespace flamefleet::agent {
-namespace {
-
-bool SameContent(const CpuTarget& a, const CpuTarget& b) {
-  return a.container_id == b.container_id && a.collection == b.collection &&
-         a.backend == b.backend && a.labels == b.labels;
-}
-
-}  // namespace
 
 std::shared_ptr<const CpuTarget> TargetTable::TargetOf(
     const std::vector<std::string>& container_ids) const {
@@ -32,7 +24,7 @@ std::vector<TargetTable::Verdict> TargetTable::Replace(std::vector<CpuTarget> ta
     std::string id = target.container_id;
     if (id.empty()) continue;
     const auto known = old.find(id);
-    targets_[std::move(id)] = known != old.end() && SameContent(*known->second, target)
+    targets_[std::move(id)] = known != old.end() && *known->second == target
                                   ? known->second
                                   : std::make_shared<const CpuTarget>(std::move(target));
   }

@@ -64,7 +64,7 @@ void ProfileBuilder::Build(const Window& window, std::span<const uint32_t> stack
     AddStack(window, window.stacks()[number]);
   OrderMappings();
   OrderLocations();
-  WriteSamples();
+  WriteSamples(window);
   profile_ = nullptr;
 }
 
@@ -72,6 +72,7 @@ void ProfileBuilder::AddStack(const Window& window, const Window::Stack& stack) 
   const StackSample sample = window.At(stack);
   SampleRow row;
   row.first = static_cast<uint32_t>(sample_places_.size());
+  row.thread = stack.thread;
   row.value = static_cast<int64_t>(stack.count * window.period_ns);
   // A caller's frame is its return address; the first frame of each half is where it was
   // interrupted.
@@ -221,26 +222,45 @@ void ProfileBuilder::OrderLocations() {
     place = new_number[place];
 }
 
-void ProfileBuilder::WriteSamples() {
+void ProfileBuilder::AddThreadLabels(const ThreadLabel& thread) {
+  const auto add = [this](std::string_view key, std::string_view text) {
+    profile_->sample_labels.push_back(
+        {.key = profile_->strings.Intern(key), .text = profile_->strings.Intern(text)});
+  };
+  add("thread_name", thread.name);
+  if (thread.id != 0) add("thread_id", std::to_string(thread.id));
+}
+
+void ProfileBuilder::WriteSamples(const Window& window) {
   const auto stack_of = [this](const SampleRow& row) {
     return std::span<const uint32_t>(sample_places_).subspan(row.first, row.size);
   };
-  std::ranges::sort(rows_, [&stack_of](const SampleRow& a, const SampleRow& b) {
+  const auto is_before = [&](const SampleRow& a, const SampleRow& b) {
     const auto left = stack_of(a);
     const auto right = stack_of(b);
-    return std::lexicographical_compare(left.rbegin(), left.rend(), right.rbegin(), right.rend());
-  });
+    const auto order = std::lexicographical_compare_three_way(left.rbegin(), left.rend(),
+                                                              right.rbegin(), right.rend());
+    if (order != 0) return order < 0;
+    if (a.thread == kNoThread || b.thread == kNoThread) return a.thread < b.thread;
+    return window.threads[a.thread] < window.threads[b.thread];
+  };
+  std::ranges::sort(rows_, is_before);
   const SampleRow* previous = nullptr;
   for (const SampleRow& row : rows_) {
     const auto stack = stack_of(row);
-    if (previous != nullptr && std::ranges::equal(stack_of(*previous), stack)) {
+    if (previous != nullptr && previous->thread == row.thread &&
+        std::ranges::equal(stack_of(*previous), stack)) {
       profile_->values.back() += row.value;  // equal in two processes
       continue;
     }
     previous = &row;
+    const auto first_label = static_cast<uint32_t>(profile_->sample_labels.size());
+    if (row.thread != kNoThread) AddThreadLabels(window.threads[row.thread]);
     profile_->samples.push_back(
         {.first_location = static_cast<uint32_t>(profile_->sample_locations.size()),
-         .location_count = row.size});
+         .location_count = row.size,
+         .first_label = first_label,
+         .label_count = static_cast<uint32_t>(profile_->sample_labels.size()) - first_label});
     profile_->sample_locations.insert(profile_->sample_locations.end(), stack.begin(), stack.end());
     profile_->values.push_back(row.value);
   }

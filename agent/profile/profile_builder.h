@@ -8,6 +8,8 @@
 //
 // A caller's location is its return address minus one: inside the call, as pprof wants it.
 //
+// Samples of a thread that is told apart have the labels thread_name and thread_id.
+//
 // Thread: one owner. Units: sample values are nanoseconds of CPU time: count x period. Bounds:
 // those of the Window. Reused: a second Build allocates little.
 #pragma once
@@ -61,6 +63,7 @@ class ProfileBuilder {
   struct SampleRow {
     uint32_t first = 0;  // in sample_places_
     uint32_t size = 0;
+    uint32_t thread = kNoThread;
     int64_t value = 0;
   };
 
@@ -72,7 +75,8 @@ class ProfileBuilder {
   uint32_t KernelMapping();
   void OrderMappings();
   void OrderLocations();
-  void WriteSamples();
+  void WriteSamples(const Window& window);
+  void AddThreadLabels(const ThreadLabel& thread);
 
   Symbolizer* const symbolizer_;
   pprof::Profile* profile_ = nullptr;  // during Build

@@ -16,7 +16,7 @@ Window::Window() : seed_(RandomHashSeed()), slots_(kFirstSlots, 0) {}
 
 uint64_t Window::Hash(const StackSample& sample) const {
   uint64_t hash = MixHash(seed_, (uint64_t{sample.series} << 32) | sample.image);
-  hash = MixHash(hash, sample.kernel_frames.size());
+  hash = MixHash(hash, (uint64_t{sample.thread} << 32) | sample.kernel_frames.size());
   for (const uint64_t frame : sample.kernel_frames)
     hash = MixHash(hash, frame + seed_);
   for (const uint64_t frame : sample.user_frames)
@@ -26,7 +26,7 @@ uint64_t Window::Hash(const StackSample& sample) const {
 
 bool Window::Equal(const Stack& stack, uint64_t hash, const StackSample& sample) const {
   if (stack.hash != hash || stack.series != sample.series || stack.image != sample.image ||
-      stack.kernel_frames != sample.kernel_frames.size() ||
+      stack.thread != sample.thread || stack.kernel_frames != sample.kernel_frames.size() ||
       stack.user_frames != sample.user_frames.size())
     return false;
   const StackSample stored = At(stack);
@@ -53,6 +53,7 @@ bool Window::Add(const StackSample& sample, bool* is_new) {
                      .count = 1,
                      .series = sample.series,
                      .image = sample.image,
+                     .thread = sample.thread,
                      .first_frame = static_cast<uint32_t>(frames_.size()),
                      .kernel_frames = static_cast<uint16_t>(sample.kernel_frames.size()),
                      .user_frames = static_cast<uint16_t>(sample.user_frames.size())});
@@ -68,6 +69,7 @@ StackSample Window::At(const Stack& stack) const {
   const std::span<const uint64_t> all(frames_);
   return {.series = stack.series,
           .image = stack.image,
+          .thread = stack.thread,
           .kernel_frames = all.subspan(stack.first_frame, stack.kernel_frames),
           .user_frames = all.subspan(stack.first_frame + stack.kernel_frames, stack.user_frames)};
 }
@@ -88,6 +90,7 @@ void Window::Clear() {
   stacks_.clear();
   frames_.clear();
   images.clear();
+  threads.clear();
   total_ = 0;
   start_ns = 0;
   duration_ns = 0;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "agent/host/process.h"
@@ -19,12 +20,22 @@ constexpr size_t kMaxStacks = 1 << 16;  // 10 s of 64 CPUs at 97 Hz, were they a
 constexpr size_t kMaxFrames = 1 << 21;  // 16 MiB; 32 per stack
 
 constexpr uint32_t kNoImage = UINT32_MAX;
+constexpr uint32_t kNoThread = UINT32_MAX;
+
+// A thread whose samples are told apart from those of others.
+struct ThreadLabel {
+  uint32_t id = 0;  // as the node numbers it; 0: there is none, several threads share the name
+  std::string name;
+
+  friend auto operator<=>(const ThreadLabel&, const ThreadLabel&) = default;
+};
 
 // One stack of one process of one series. Frames are innermost first.
 struct StackSample {
   uint32_t series = 0;  // the pipeline's number of it
   uint32_t image =
       kNoImage;  // index into Window::images; kNoImage: kernel thread or unread process
+  uint32_t thread = kNoThread;  // index into Window::threads; kNoThread: whichever
   std::span<const uint64_t> kernel_frames;
   std::span<const uint64_t> user_frames;
 };
@@ -36,6 +47,7 @@ class Window {
     uint64_t count = 0;
     uint32_t series = 0;
     uint32_t image = kNoImage;
+    uint32_t thread = kNoThread;
     uint32_t first_frame = 0;
     uint16_t kernel_frames = 0;
     uint16_t user_frames = 0;
@@ -57,6 +69,7 @@ class Window {
   uint64_t period_ns = 0;   // what one sample stands for
   // What the processes had mapped, by StackSample::image; may hold nulls.
   std::vector<std::shared_ptr<const ProcessImage>> images;
+  std::vector<ThreadLabel> threads;  // by StackSample::thread
 
  private:
   uint64_t Hash(const StackSample& sample) const;

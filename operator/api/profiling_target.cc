@@ -33,6 +33,7 @@ void ReadProfile(const ObjectReader& in, ProfileSpec& profile) {
       "mode",
       {{"Auto", CollectMode::kAuto}, {"EBPF", CollectMode::kEbpf}, {"Pull", CollectMode::kPull}},
       profile.mode);
+  in.Bool("threadLabels", profile.thread_labels);
   in.Object("pull", [&](const ObjectReader& pull) {
     ReadPort(pull, profile.pull.port);
     std::optional<PullScheme>& scheme = profile.pull.scheme;

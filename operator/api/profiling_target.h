@@ -62,6 +62,7 @@ struct ProfileSpec {
   ProfileType type = ProfileType::kCpu;
   CollectMode mode = CollectMode::kAuto;
   PullSpec pull;
+  bool thread_labels = false;  // with eBPF
 
   friend bool operator==(const ProfileSpec&, const ProfileSpec&) = default;
 };

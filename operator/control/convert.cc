@@ -84,6 +84,7 @@ void ToProto(const plan::PodAssignment& from, pb::PodAssignment& to) {
     out.set_id(container.id);
     out.set_backend(container.backend);
     out.mutable_labels()->insert(container.labels.begin(), container.labels.end());
+    out.set_thread_labels(container.thread_labels);
   }
   for (const plan::PullJob& pull : from.pulls) {
     pb::PullJob& out = *to.add_pulls();

@@ -30,7 +30,8 @@ std::optional<PodAssignment> AssignPod(const api::Pod& pod, const PodPlan& plan)
     assignment.containers.push_back({.name = collection.container,
                                      .id = container == pod.containers.end() ? "" : container->id,
                                      .backend = collection.backend,
-                                     .labels = collection.labels});
+                                     .labels = collection.labels,
+                                     .thread_labels = collection.thread_labels});
   }
   if (assignment.containers.empty() && assignment.pulls.empty()) return std::nullopt;
   return assignment;

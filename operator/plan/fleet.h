@@ -26,6 +26,7 @@ struct ContainerAssignment {
   std::string id;  // empty until it was started
   std::string backend;
   StringMap labels;
+  bool thread_labels = false;  // samples have the labels thread_name and thread_id
 
   friend bool operator==(const ContainerAssignment&, const ContainerAssignment&) = default;
 };

@@ -132,6 +132,11 @@ std::vector<Problem> WithoutEffect(const api::Pod& pod, const api::ProfilingTarg
         {reasons::kPortRequired, "cpu: pull of ProfilingTarget \"" + target.meta.name +
                                      "\" has no effect: no port is set, so it is sampled by eBPF"});
   }
+  if (!by_ebpf && profile.thread_labels) {
+    out.push_back({reasons::kModeNotSupported, "cpu: threadLabels of ProfilingTarget \"" +
+                                                   target.meta.name +
+                                                   "\" has no effect: the profile is pulled"});
+  }
   for (const std::string& name : target.spec.containers) {
     const auto found = std::ranges::find(pod.containers, name, &api::Container::name);
     if (found != pod.containers.end() && found->kind != api::ContainerKind::kInit) continue;

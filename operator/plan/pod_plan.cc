@@ -38,7 +38,7 @@ const api::ProfileSpec* FindProfile(const api::ProfilingTarget& target, ProfileT
 // The same thing collected in the same way, whoever asked.
 bool SameCollection(const Collection& a, const Collection& b) {
   return a.container == b.container && a.pull == b.pull && a.backend == b.backend &&
-         a.labels == b.labels;
+         a.labels == b.labels && a.thread_labels == b.thread_labels;
 }
 
 class Planner {

@@ -55,6 +55,7 @@ struct Collection {
   ProfileType type = ProfileType::kCpu;
   std::string container;             // with eBPF always set
   std::optional<PullSettings> pull;  // absent: eBPF
+  bool thread_labels = false;        // with eBPF
   std::string backend;
   StringMap labels;
   Askers askers;

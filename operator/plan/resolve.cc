@@ -107,9 +107,11 @@ class Resolver {
   }
 
   std::vector<Collection> ByEbpf() const {
+    const bool thread_labels = request_.profile != nullptr && request_.profile->thread_labels;
     std::vector<Collection> collections;
     for (const api::Container& container : input_.pod.containers) {
-      if (IsWanted(container)) collections.push_back({.container = container.name});
+      if (IsWanted(container))
+        collections.push_back({.container = container.name, .thread_labels = thread_labels});
     }
     return collections;
   }

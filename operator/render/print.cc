@@ -42,7 +42,9 @@ std::string ParametersText(const api::StringMap& parameters) {
 
 // "pulled from port 6060/debug/pprof/heap every 15s", "eBPF of container app"
 std::string HowText(const plan::Collection& collection) {
-  if (!collection.pull) return "eBPF of container " + collection.container;
+  if (!collection.pull)
+    return "eBPF of container " + collection.container +
+           (collection.thread_labels ? " by thread" : "");
   const plan::PullSettings& pull = *collection.pull;
   return std::string("pulled ") + (pull.tls ? "by HTTPS " : "") + "from port " +
          std::to_string(pull.port) + pull.path + ParametersText(pull.parameters) + " every " +
@@ -160,7 +162,10 @@ json CollectionJson(const plan::Collection& collection) {
               {"labels", collection.labels},
               {"askedBy", AskersJson(collection.askers)}};
   if (!collection.container.empty()) out["container"] = collection.container;
-  if (!collection.pull) return out;
+  if (!collection.pull) {
+    out["threadLabels"] = collection.thread_labels;
+    return out;
+  }
   const plan::PullSettings& pull = *collection.pull;
   out["pull"] = {{"port", pull.port},
                  {"path", pull.path},

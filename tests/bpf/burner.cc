@@ -4,10 +4,12 @@
 //   kernel  all of it inside system calls made by BurnInKernel
 //   once    BurnOnce for SECONDS of CPU time (default 1), then the end
 //   deep    BurnOnce below 400 calls of Recurse
+//   threads BurnSeventy in the thread "left", BurnThirty in "right", both all the time
 //   idle    waits for input without using CPU time until "go", then as split
 // Everything but `once` ends at the end of its standard input.
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -112,6 +115,18 @@ int main(int argc, char** argv) {
       demo::Work<int64_t>::Run(rounds_per_ms);
     return 0;
   }
+  if (mode == "threads") {
+    const auto run = [](const char* name, void (*burn)(int64_t)) {
+      pthread_setname_np(pthread_self(), name);
+      while (!InputEnded())
+        burn(rounds_per_ms);
+    };
+    std::thread left(run, "left", BurnSeventy);
+    std::thread right(run, "right", BurnThirty);
+    left.join();
+    right.join();
+    return 0;
+  }
   if (mode == "deep") {
     while (!InputEnded())
       Recurse(400, rounds_per_ms);
@@ -128,6 +143,6 @@ int main(int argc, char** argv) {
     BurnInKernel(zero, buffer, sizeof(buffer));
     return 0;
   }
-  std::fprintf(stderr, "usage: burner split|kernel|deep|once|idle [seconds]\n");
+  std::fprintf(stderr, "usage: burner split|kernel|deep|once|threads|idle [seconds]\n");
   return 2;
 }

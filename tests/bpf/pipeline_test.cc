@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -348,6 +349,47 @@ TEST(CpuPipeline, SamplesOfAContainerThatStaysUnknownAreDroppedAndCounted) {
   EXPECT_TRUE(WaitFor([&] { return DroppedUnknown(metrics) > 0; }));
   pipeline->Stop();
   EXPECT_TRUE(profiles.Take().empty());
+}
+
+TEST(CpuPipeline, TellsThreadsApartWhereThatIsAskedFor) {
+  const TestCgroup a(std::string(kPodA) + kContainerA);
+  const Burner burner({"threads"}, &a);
+  Metrics metrics;
+  Profiles profiles;
+  const auto pipeline = MustCreate({.frequency_hz = 199, .window = std::chrono::milliseconds(1000)},
+                                   &metrics, &profiles);
+  ASSERT_TRUE(pipeline);
+  CpuTarget target = Target(kContainerA, "a");
+  target.thread_labels = true;
+  pipeline->SetTargets({target});
+  ASSERT_TRUE(profiles.WaitForSamples(300));
+  pipeline->Stop();
+  std::map<std::string, int64_t> values;  // by thread and what it burns
+  std::map<std::string, std::set<std::string>> ids;
+  for (const FinishedProfile& finished : profiles.Take()) {
+    const pprof::Profile profile = Decode(finished);
+    size_t number = 0;
+    ForEachStack(profile, [&](const Stack& stack, int64_t value) {
+      const pprof::Sample& sample = profile.samples[number++];
+      std::map<std::string_view, std::string> labels;
+      for (uint32_t i = 0; i < sample.label_count; ++i) {
+        const pprof::Label& label = profile.sample_labels[sample.first_label + i];
+        labels[profile.strings.Get(label.key)] = profile.strings.Get(label.text);
+      }
+      EXPECT_EQ(labels.size(), 2u);
+      const std::string name = labels["thread_name"];
+      ids[name].insert(labels["thread_id"]);
+      for (const char* const burnt : {"BurnSeventy", "BurnThirty"}) {
+        if (Has(stack, burnt)) values[name + " " + burnt] += value;
+      }
+    });
+  }
+  EXPECT_GT(values["left BurnSeventy"], 0);
+  EXPECT_GT(values["right BurnThirty"], 0);
+  EXPECT_EQ(values["left BurnThirty"] + values["right BurnSeventy"], 0);
+  EXPECT_EQ(ids["left"].size(), 1u);
+  EXPECT_EQ(ids["right"].size(), 1u);
+  EXPECT_NE(ids["left"], ids["right"]);
 }
 
 TEST(CpuPipeline, FollowsTargetsThatChange) {

@@ -26,7 +26,8 @@ const char* const kSnapshot = R"(
     config { sampling_frequency_hz: 19 backends { name: "main" endpoint: "http://store:4040" } }
     pods {
       uid: "a" name: "a-0" ip: "10.0.0.1"
-      containers { name: "app" id: "0123" backend: "main" labels { key: "service_name" value: "a" } }
+      containers { name: "app" id: "0123" backend: "main" labels { key: "service_name" value: "a" }
+                   thread_labels: true }
     }
     pods {
       uid: "b" ip: "fd00::2"
@@ -61,6 +62,7 @@ TEST_F(AssignmentTest, ASnapshotIsWorkForEachPart) {
   EXPECT_EQ(work.cpu_targets[0].container_id, "0123");
   EXPECT_EQ(work.cpu_targets[0].collection, (CollectionKey{"a", "app", ProfileType::kCpu}));
   EXPECT_EQ(work.cpu_targets[0].labels.at("service_name"), "a");
+  EXPECT_TRUE(work.cpu_targets[0].thread_labels);
   const ScrapeJob job = {.key = {"b", "srv", ProfileType::kMemory},
                          .address = "fd00::2",
                          .port = 6060,

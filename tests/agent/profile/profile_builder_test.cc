@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "proto/pprof/profile.pb.h"
@@ -31,6 +32,11 @@ std::shared_ptr<const ProcessImage> Image(uint64_t base) {
 
 class ProfileBuilderTest : public ::testing::Test {
  protected:
+  void AddOfThread(uint32_t thread, const Frames& user) {
+    bool is_new = false;
+    window_.Add({.image = 0, .thread = thread, .user_frames = user}, &is_new);
+  }
+
   void Add(uint32_t image, const Frames& kernel, const Frames& user, int times = 1) {
     bool is_new = false;
     for (int i = 0; i < times; ++i)
@@ -123,6 +129,29 @@ TEST_F(ProfileBuilderTest, ProcessesOfOneProgramShareLocationsAndSamples) {
   EXPECT_EQ(message.location_size(), 2);
   ASSERT_EQ(message.sample_size(), 1);
   EXPECT_EQ(message.sample(0).value(0), 30'000'000);
+}
+
+TEST_F(ProfileBuilderTest, SamplesOfThreadsThatAreToldApartHaveTheirNamesAndIds) {
+  window_.images = {Image(0x400000)};
+  window_.threads = {{.id = 12, .name = "writer"}, {.id = 11, .name = "reader"}, {.name = "other"}};
+  const Frames user = {0x400100, 0x400200};
+  for (const uint32_t thread : {0u, 1u, 1u, 2u, kNoThread})
+    AddOfThread(thread, user);
+  const Message message = Built();
+  std::map<std::string, int64_t> values;
+  for (const auto& sample : message.sample()) {
+    std::string labels;
+    for (const auto& label : sample.label()) {
+      labels += message.string_table(static_cast<int>(label.key())) + "=" +
+                message.string_table(static_cast<int>(label.str())) + " ";
+    }
+    values[labels] += sample.value(0);
+  }
+  EXPECT_EQ(values,
+            (std::map<std::string, int64_t>{{"", 10'000'000},
+                                            {"thread_name=other ", 10'000'000},
+                                            {"thread_name=reader thread_id=11 ", 20'000'000},
+                                            {"thread_name=writer thread_id=12 ", 10'000'000}}));
 }
 
 TEST_F(ProfileBuilderTest, SamplesAreOrderedFromTheRoot) {

@@ -42,6 +42,17 @@ TEST(Window, WhereTheKernelPartEndsMatters) {
   EXPECT_EQ(window.stacks().size(), 5u);
 }
 
+TEST(Window, StacksOfThreadsThatAreToldApartAreCountedApart) {
+  Window window;
+  const Frames user = {1, 2};
+  bool is_new = false;
+  for (const uint32_t thread : {kNoThread, uint32_t{0}, uint32_t{1}, uint32_t{1}})
+    window.Add({.thread = thread, .user_frames = user}, &is_new);
+  ASSERT_EQ(window.stacks().size(), 3u);
+  EXPECT_EQ(window.At(window.stacks()[2]).thread, 1u);
+  EXPECT_EQ(window.stacks()[2].count, 2u);
+}
+
 TEST(Window, AgreesWithAMapForManyStacks) {
   std::mt19937_64 random(1);
   Window window;

@@ -26,7 +26,7 @@ TEST(DecodeProfilingTarget, ReadsTheWholeSpec) {
                    "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["test"]}]},
       "containers": ["checkout"], "serviceName": "co", "labels": {"team": "payments"}, "podLabels": ["version"],
       "backendRef": {"name": "main"}, "paused": true,
-      "profiles": [{"type": "cpu", "mode": "EBPF"},
+      "profiles": [{"type": "cpu", "mode": "EBPF", "threadLabels": true},
                    {"type": "memory", "pull": {"port": "pprof", "path": "/p", "interval": "30s", "timeout": "5s",
                                                "scheme": "HTTPS", "parameters": {"gc": "1"},
                                                "tls": {"insecureSkipVerify": true, "caBundle": "pem",
@@ -44,7 +44,7 @@ TEST(DecodeProfilingTarget, ReadsTheWholeSpec) {
   EXPECT_EQ(spec.backend, "main");
   EXPECT_TRUE(spec.paused);
   ASSERT_EQ(spec.profiles.size(), 3U);
-  EXPECT_EQ(spec.profiles[0], (ProfileSpec{ProfileType::kCpu, CollectMode::kEbpf, {}}));
+  EXPECT_EQ(spec.profiles[0], (ProfileSpec{ProfileType::kCpu, CollectMode::kEbpf, {}, true}));
   EXPECT_EQ(spec.profiles[1], (ProfileSpec{ProfileType::kMemory, CollectMode::kAuto,
                                            PullSpec{.port = PortRef{0, "pprof"},
                                                     .scheme = PullScheme::kHttps,

@@ -99,6 +99,7 @@ TEST(Convert, KeepsEveryFieldOfAnAssignment) {
   plan::PodAssignment pod = Pod("a");
   pod.containers[0].backend = "main";
   pod.containers[0].labels = {{"service_name", "x"}};
+  pod.containers[0].thread_labels = true;
   pod.pulls = {{.type = plan::ProfileType::kMutex,
                 .port = 6060,
                 .path = "/p",
@@ -118,6 +119,7 @@ TEST(Convert, KeepsEveryFieldOfAnAssignment) {
   EXPECT_EQ(out.containers(0).id(), "c");
   EXPECT_EQ(out.containers(0).backend(), "main");
   EXPECT_EQ(out.containers(0).labels().at("service_name"), "x");
+  EXPECT_TRUE(out.containers(0).thread_labels());
   const pb::PullJob& pull = out.pulls(0);
   EXPECT_EQ(pull.type(), pb::PROFILE_TYPE_MUTEX);
   EXPECT_EQ(pull.port(), 6060U);

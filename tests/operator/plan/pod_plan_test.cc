@@ -55,6 +55,20 @@ TEST(PlanPod, CpuWithAPortIsPulledUnlessTheModeSaysOtherwise) {
   EXPECT_EQ(PlanOf(pod, {&target}).refusals.at(0).problem.reason, reasons::kPortRequired);
 }
 
+TEST(PlanPod, ThreadLabelsAreForEbpfAndSaidToBeInVainOtherwise) {
+  const api::Pod pod = RunningPod();
+  api::ProfilingTarget target = Target("t", {{.type = ProfileType::kCpu, .thread_labels = true}});
+  const PodPlan sampled = PlanOf(pod, {&target});
+  EXPECT_TRUE(sampled.collections.at(0).thread_labels);
+  EXPECT_TRUE(AssignPod(pod, sampled)->containers.at(0).thread_labels);
+  EXPECT_THAT(sampled.warnings, testing::IsEmpty());
+  target.spec.profiles[0].pull.port = PortRef{6060, ""};
+  const PodPlan pulled = PlanOf(pod, {&target});
+  EXPECT_FALSE(pulled.collections.at(0).thread_labels);
+  ASSERT_EQ(pulled.warnings.size(), 1U);
+  EXPECT_EQ(pulled.warnings[0].reason, reasons::kModeNotSupported);
+}
+
 TEST(PlanPod, AnAnnotatedPortServesATargetThatSetsNone) {
   const api::Pod pod = RunningPod("p", {{"pyroscope.io/port", "7070"}});
   const api::ProfilingTarget target = Target("t", {{ProfileType::kMemory}});

@@ -70,6 +70,7 @@ std::vector<Change> Changes() {
           {"/paused", cpu, true, false},
           {"/profiles/0/type", memory, "memory", "block"},
           {"/profiles/0/mode", memory, "Auto", "EBPF"},
+          {"/profiles/0/threadLabels", cpu, true, false},
           {"/profiles/0/pull/port", memory, 6060, "pprof-b"},
           {"/profiles/0/pull/scheme", memory, "HTTPS", "HTTP"},
           {"/profiles/0/pull/tls/insecureSkipVerify", secured, true, false},
