@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/write_all.h"
+
 namespace flamefleet {
 
 void UniqueFd::reset(int fd) {
@@ -63,12 +65,7 @@ Status WriteFileAtomically(const std::string& path, std::span<const char> conten
   const std::string temporary = path + ".tmp";
   {
     FF_ASSIGN_OR_RETURN(const UniqueFd fd, OpenFile(temporary, O_WRONLY | O_CREAT | O_TRUNC, mode));
-    while (!content.empty()) {
-      const ssize_t put = ::write(fd.get(), content.data(), content.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return ErrnoError(errno, "write " + temporary);
-      content = content.subspan(static_cast<size_t>(put));
-    }
+    FF_RETURN_IF_ERROR(WriteAll(fd.get(), content, temporary));
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0)
     return ErrnoError(errno, "rename to " + path);

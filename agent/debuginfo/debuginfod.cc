@@ -18,6 +18,7 @@
 #include "base/http/url.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/write_all.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -36,16 +37,6 @@ CounterMetric Files(Metrics* metrics, const std::string& result) {
                           {{"result", result}});
 }
 
-Status WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoError(errno, "write debug file");
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return OkStatus();
-}
-
 // A new file that takes pieces up to a bound.
 class Partial {
  public:
@@ -59,7 +50,7 @@ class Partial {
       return ResourceExhaustedError("it has over " + std::to_string(kMaxDebugFileBytes >> 20) +
                                     " MiB");
     }
-    return WriteAll(fd_.get(), piece);
+    return WriteAll(fd_.get(), piece, "debug file");
   }
   uint64_t bytes() const { return bytes_; }
 
@@ -134,11 +125,16 @@ std::shared_ptr<const MappedFile> Debuginfod::Find(const std::string& build_id) 
   Result<MappedFile> file = root->OpenFile("/" + build_id + kSuffix);
   if (file.ok()) return std::make_shared<const MappedFile>(*std::move(file));
   const MutexLock lock(&mutex_);
-  if (const auto gone = files_.find(build_id); gone != files_.end()) {
-    bytes_ -= gone->second.bytes;
-    files_.erase(gone);
-  }
+  Drop(build_id);  // somebody removed it
   return nullptr;
+}
+
+void Debuginfod::Drop(const std::string& build_id) {
+  const auto file = files_.find(build_id);
+  if (file == files_.end()) return;
+  bytes_ -= file->second.bytes;
+  files_.erase(file);
+  bytes_metric_.Set(static_cast<double>(bytes_));
 }
 
 void Debuginfod::Ask(const std::string& build_id) {
@@ -233,8 +229,7 @@ void Debuginfod::Keep(const std::string& build_id, uint64_t bytes) {
     const auto oldest =
         std::ranges::min_element(files_, {}, [](const auto& item) { return item.second.last_use; });
     ::unlink(PathOf(oldest->first).c_str());
-    bytes_ -= oldest->second.bytes;
-    files_.erase(oldest);
+    Drop(std::string(oldest->first));  // a copy: it goes with the file
   }
   bytes_metric_.Set(static_cast<double>(bytes_));
 }

@@ -62,6 +62,7 @@ class Debuginfod {
   Outcome FetchFrom(const std::string& server, const std::string& build_id,
                     const std::stop_token& stop);
   void Keep(const std::string& build_id, uint64_t bytes);
+  void Drop(const std::string& build_id) FF_REQUIRES(mutex_);
   std::string PathOf(const std::string& build_id) const;
 
   const std::string directory_;

@@ -14,6 +14,7 @@
 #include "agent/stack/unwind_request.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/write_all.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -43,11 +44,8 @@ std::array<uint8_t, 32> DigestOfTable(const UnwindTable& table) {
 Result<UniqueFd> InMemory(std::span<const std::byte> bytes) {
   UniqueFd fd(::memfd_create("eh_frame", MFD_CLOEXEC));
   if (!fd.ok()) return ErrnoError(errno, "copy unwind rules");
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd.get(), bytes.data(), bytes.size());
-    if (put < 0) return ErrnoError(errno, "copy unwind rules");
-    bytes = bytes.subspan(static_cast<size_t>(put));
-  }
+  const std::span text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  FF_RETURN_IF_ERROR(WriteAll(fd.get(), text, "copy of unwind rules"));
   return fd;
 }
 

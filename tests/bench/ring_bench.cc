@@ -2,7 +2,6 @@
 // What reading one record from the kernel's ring costs the agent, and, by turns on the same ring, a
 // program in Go with cilium/ebpf (FF_RING_PEER: tests/bench/ringpeer, built). Needs root.
 #include <benchmark/benchmark.h>
-#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,12 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <string>
 
 #include "agent/sample/sampler.h"
 #include "base/status.h"
 #include "tests/bench/ratios.h"
+#include "tests/support/bpf_maps.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -46,16 +45,8 @@ struct Cost {
 
 // The descriptor of this process's ring.
 int RingFd() {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    if (std::filesystem::read_symlink(entry.path(), gone) != "anon_inode:bpf-map") continue;
-    const int fd = std::atoi(entry.path().filename().c_str());
-    bpf_map_info info{};
-    uint32_t size = sizeof(info);
-    if (bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.type == BPF_MAP_TYPE_RINGBUF)
-      return fd;
-  }
-  return -1;
+  return flamefleet::testing::FindBpfMap(
+      [](const bpf_map_info& info) { return info.type == BPF_MAP_TYPE_RINGBUF; });
 }
 
 // The program in Go; nobody without FF_RING_PEER.

@@ -24,6 +24,7 @@
 #include "base/metrics.h"
 #include "base/pprof/profile.h"
 #include "tests/bpf/child.h"
+#include "tests/support/bpf_maps.h"
 #include "tests/support/wait.h"
 
 namespace flamefleet::agent {
@@ -204,22 +205,19 @@ TEST(ShortLived, NoSampleOfAContainerIsUnderAnotherPod) {
 
 // Keys of this process's BPF map of that name (which the kernel cuts at 15 characters).
 size_t KeysOfMap(const std::string& name) {
+  uint32_t key_size = 0;
+  const int fd = flamefleet::testing::FindBpfMap([&](const bpf_map_info& info) {
+    key_size = info.key_size;
+    return name.substr(0, 15) == info.name;
+  });
   size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    if (std::filesystem::read_symlink(entry.path(), gone) != "anon_inode:bpf-map") continue;
-    const int fd = std::atoi(entry.path().filename().c_str());
-    bpf_map_info info{};
-    uint32_t size = sizeof(info);
-    if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0 || name.substr(0, 15) != info.name) continue;
-    std::vector<char> key(info.key_size);
-    std::vector<char> next(info.key_size);
-    const void* at = nullptr;
-    while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
-      key = next;
-      at = key.data();
-      ++count;
-    }
+  std::vector<char> key(key_size);
+  std::vector<char> next(key_size);
+  const void* at = nullptr;
+  while (bpf_map_get_next_key(fd, at, next.data()) == 0) {
+    key = next;
+    at = key.data();
+    ++count;
   }
   return count;
 }

@@ -35,6 +35,13 @@ class DebuginfodTest : public ::testing::Test {
         .Value();
   }
 
+  double Bytes() {
+    return metrics_
+        .Gauge("flamefleet_agent_debug_file_bytes",
+               "Disk that the debug files of debuginfod servers take.")
+        .Value();
+  }
+
   TempDir directory_;
   const std::string cache_ = directory_.path() + "/cache";
   Metrics metrics_;
@@ -158,6 +165,21 @@ TEST_F(DebuginfodAnswers, WhatNoServerHasIsNotAskedForAgain) {
   debuginfod.SetServers({Url()});
   debuginfod.Find(kBuildId);
   EXPECT_TRUE(WaitUntil([&] { return Count("missing") == 3; }));
+}
+
+TEST_F(DebuginfodAnswers, AFileThatSomebodyRemovedIsNoLongerCounted) {
+  answer_.body =
+      "\x7f"
+      "ELF and so on";
+  Debuginfod debuginfod(cache_, &metrics_);
+  debuginfod.SetServers({Url()});
+  EXPECT_EQ(debuginfod.Find(kBuildId), nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return Count("fetched") == 1; }));
+  EXPECT_NE(debuginfod.Find(kBuildId), nullptr);
+  EXPECT_EQ(Bytes(), static_cast<double>(answer_.body.size()));
+  std::filesystem::remove(cache_ + "/" + kBuildId + ".debug");
+  EXPECT_EQ(debuginfod.Find(kBuildId), nullptr);
+  EXPECT_EQ(Bytes(), 0);
 }
 
 TEST_F(DebuginfodAnswers, WhatIsNoElfFileIsNotKept) {
