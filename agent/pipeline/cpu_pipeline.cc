@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/pipeline/cpu_pipeline.h"
 
-#include <sys/resource.h>
-
-#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
 
-#include "agent/host/memory_limit.h"
 #include "agent/parse/parser_process.h"
 #include "agent/pipeline/collector.h"
 #include "agent/pipeline/finisher.h"
+#include "agent/pipeline/pipeline_limits.h"
 #include "agent/pipeline/pipeline_metrics.h"
 #include "agent/sample/event_check.h"
 #include "agent/sample/preflight.h"
@@ -40,36 +37,6 @@ constexpr size_t kMaxWaitingWindows = 2;
 // kParseTimeout, takes minutes.
 constexpr std::chrono::minutes kDrainLimit{1};
 constexpr std::chrono::minutes kFinishLimit{10};
-constexpr size_t kMaxOpenFiles = 4096;
-// Of unwind tables: cc1plus takes 2 MiB, node 1.5, libc 0.1. Kernel memory, which counts in the
-// agent's limit.
-constexpr size_t kUnwindTableBytes = 24 << 20;  // without a limit
-constexpr size_t kMinUnwindTableBytes = 4 << 20;
-constexpr size_t kMaxUnwindTableBytes = 128 << 20;
-constexpr uint64_t kUnwindShareOfLimit = 6;  // a sixth: 42 MiB of 256
-
-constexpr size_t kSymbolCacheBytes = 24 << 20;  // libLLVM's table takes 0.3 MB
-constexpr uint64_t kSymbolShareOfLimit = 6;
-
-// Half of what this process may open: the rest is for connections.
-size_t OpenFileLimit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxOpenFiles / 8;
-  return std::min<size_t>(kMaxOpenFiles, limit.rlim_cur / 2);
-}
-
-size_t UnwindTableBytes() {
-  const std::optional<uint64_t> limit = OwnMemoryLimit();
-  if (!limit) return kUnwindTableBytes;
-  return std::clamp<size_t>(*limit / kUnwindShareOfLimit, kMinUnwindTableBytes,
-                            kMaxUnwindTableBytes);
-}
-
-size_t SymbolCacheBytes() {
-  const std::optional<uint64_t> limit = OwnMemoryLimit();
-  if (!limit) return kSymbolCacheBytes;
-  return std::min<size_t>(kSymbolCacheBytes, *limit / kSymbolShareOfLimit);
-}
 
 // What is missing without which sampling works, or all that it does not work without.
 Result<std::vector<std::string>> RunPreflight() {
