@@ -139,7 +139,7 @@ static __always_inline bool is_wanted(struct task_struct* task, u32 pid, u64* cg
 
 // Whether the process of the walk was never sampled before.
 static __always_inline bool is_newcomer(struct scratch* s) {
-  if (bpf_map_lookup_elem(&unwind_processes, &s->process)) return false;
+  if (s->is_prepared) return false;
   const u8 met = 1;
   return bpf_map_update_elem(&met_processes, &s->process, &met, BPF_NOEXIST) == 0;
 }

@@ -13,6 +13,8 @@
 // Addresses have 48 bits; above them is the signature of a return address (pointer authentication).
 #define ADDRESS_MASK ((1ull << 48) - 1)
 
+#define FRAME_POINTER_TELLS_SP false
+
 // Distances from the stack pointer of a signal frame: siginfo, then ucontext.
 #define SIGNAL_BP 544  // x29, x30, sp, pc follow each other
 
@@ -54,27 +56,6 @@ static __always_inline bool read_user_registers(struct bpf_perf_event_data* ctx,
   return true;
 }
 
-// Moves to the caller by frame pointer. 0, or why the walk ends; `reason` if bp is no frame
-// pointer.
-static __always_inline int step_by_frame_pointer(struct scratch* s, int reason) {
-  const u64 bp = s->bp;
-  // Before the tables are there, nothing tells the outermost frame from a register that is 0.
-  const int end = reason == FF_STOP_NOT_READY ? reason : FF_STOP_COMPLETE;
-  if (bp == 0) return end;
-  if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return reason;
-  u64 pair[2];  // the caller's frame pointer, the return address
-  if (bpf_probe_read_user(pair, sizeof(pair), (const void*)bp)) return FF_STOP_FAULT;
-  const u64 return_address = pair[1] & ADDRESS_MASK;
-  if (return_address == 0) return end;
-  s->ip = return_address;
-  s->sp = bp + sizeof(pair);  // at least
-  s->is_sp_lost = true;
-  s->bp = pair[0];
-  s->lr = 0;
-  s->is_caller = true;
-  return 0;
-}
-
 static __always_inline int step_over_signal(struct scratch* s) {
   u64 registers[4];
   if (s->is_sp_lost) return FF_STOP_BAD_CFA;
@@ -113,15 +94,12 @@ static __always_inline int step_by_rule(struct scratch* s) {
   u64 return_address = s->lr;
   u64 bp = s->bp;
   if (rule.bp == FF_BP_AT_CFA) {
-    u64 pair[2];
-    if (bpf_probe_read_user(pair, sizeof(pair), (const void*)(cfa + rule.bp_offset)))
+    if (read_stack(s, cfa + rule.bp_offset, &bp) ||
+        read_stack(s, cfa + rule.bp_offset + 8, &return_address))
       return FF_STOP_FAULT;
-    bp = pair[0];
-    return_address = pair[1] & ADDRESS_MASK;
+    return_address &= ADDRESS_MASK;
   } else if (rule.bp != FF_BP_SAME) {
-    if (bpf_probe_read_user(&return_address, sizeof(return_address),
-                            (const void*)(cfa + rule.bp_offset)))
-      return FF_STOP_FAULT;
+    if (read_stack(s, cfa + rule.bp_offset, &return_address)) return FF_STOP_FAULT;
     return_address &= ADDRESS_MASK;
     if (rule.bp == FF_BP_UNKNOWN) bp = 1;  // odd: no step by frame pointer takes it for one
   } else if (!s->lr) {

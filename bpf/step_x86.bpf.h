@@ -5,6 +5,9 @@
 // Included by unwind.bpf.h only. Source: System V ABI AMD64, 3.2 and 3.6; arch/x86/include/uapi/asm
 #pragma once
 
+#define ADDRESS_MASK (~0ull)
+#define FRAME_POINTER_TELLS_SP true
+
 static __always_inline bool is_user_mode(const struct bpf_perf_event_data* ctx) {
   return (ctx->regs.cs & 3) == 3;
 }
@@ -34,24 +37,6 @@ static __always_inline bool read_user_registers(struct bpf_perf_event_data* ctx,
   return true;
 }
 
-// Moves to the caller by frame pointer. 0, or why the walk ends; `reason` if bp is no frame
-// pointer.
-static __always_inline int step_by_frame_pointer(struct scratch* s, int reason) {
-  const u64 bp = s->bp;
-  // Before the tables are there, nothing tells the outermost frame from a register that is 0.
-  const int end = reason == FF_STOP_NOT_READY ? reason : FF_STOP_COMPLETE;
-  if (bp == 0) return end;
-  if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return reason;
-  u64 frame[2];  // the caller's frame pointer, the return address
-  if (bpf_probe_read_user(frame, sizeof(frame), (const void*)bp)) return FF_STOP_FAULT;
-  if (frame[1] == 0) return end;
-  s->ip = frame[1];
-  s->sp = bp + sizeof(frame);
-  s->bp = frame[0];
-  s->is_caller = true;
-  return 0;
-}
-
 static __always_inline int step_over_signal(struct scratch* s) {
   // The saved registers from bp on: bp, bx, dx, ax, cx, sp, ip.
   u64 registers[(FF_SIGNAL_IP - FF_SIGNAL_BP) / 8 + 1];
@@ -76,8 +61,7 @@ static __always_inline int step_by_rule(struct scratch* s) {
       cfa = s->bp + rule.cfa_offset;
       break;
     case FF_CFA_DEREF_BP:
-      if (bpf_probe_read_user(&cfa, sizeof(cfa), (const void*)(s->bp + rule.cfa_offset)))
-        return FF_STOP_FAULT;
+      if (read_stack(s, s->bp + rule.cfa_offset, &cfa)) return FF_STOP_FAULT;
       break;
     case FF_CFA_PLT:
       cfa = s->sp + 8 + ((int)(s->ip & 15) >= rule.cfa_offset ? 8 : 0);
@@ -92,23 +76,17 @@ static __always_inline int step_by_rule(struct scratch* s) {
       return FF_STOP_COMPLETE;  // FF_CFA_END
   }
   if (cfa <= s->sp && rule.cfa != FF_CFA_OTHER_STACK) return FF_STOP_BAD_CFA;
-  // Where functions push the frame pointer, if they do, and the return address above it.
-  u64 frame[2];
+  // Where the frame pointer is comes first: it is below the return address.
   u64 bp = s->bp;
-  const bool is_pair = rule.bp == FF_BP_AT_CFA && rule.bp_offset == -(int)sizeof(frame);
-  if (is_pair ? bpf_probe_read_user(frame, sizeof(frame), (const void*)(cfa - sizeof(frame)))
-              : bpf_probe_read_user(&frame[1], sizeof(frame[1]), (const void*)(cfa - 8)))
-    return FF_STOP_FAULT;
-  const u64 return_address = frame[1];
-  if (return_address == 0) return FF_STOP_COMPLETE;
-  if (is_pair) {
-    bp = frame[0];
-  } else if (rule.bp == FF_BP_AT_CFA || rule.bp == FF_BP_AT_BP) {
+  if (rule.bp == FF_BP_AT_CFA || rule.bp == FF_BP_AT_BP) {
     const u64 at = (rule.bp == FF_BP_AT_CFA ? cfa : bp) + rule.bp_offset;
-    if (bpf_probe_read_user(&bp, sizeof(bp), (const void*)at)) return FF_STOP_FAULT;
+    if (read_stack(s, at, &bp)) return FF_STOP_FAULT;
   } else if (rule.bp == FF_BP_UNKNOWN) {
     bp = 1;  // odd: no step by frame pointer takes it for one
   }
+  u64 return_address;
+  if (read_stack(s, cfa - 8, &return_address)) return FF_STOP_FAULT;
+  if (return_address == 0) return FF_STOP_COMPLETE;
   s->ip = return_address;
   s->sp = cfa;
   s->bp = bp;

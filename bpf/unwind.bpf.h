@@ -51,6 +51,8 @@ struct cached_rule {
 };
 #define CACHED_RULE_BITS 10  // 16 KiB per CPU
 
+#define STACK_WORDS 32  // 256 bytes; a power of two
+
 // The sample being built and the state of the walk. Too big for the BPF stack; a CPU builds one
 // sample at a time.
 struct scratch {
@@ -62,12 +64,14 @@ struct scratch {
   struct ff_mapping mapping;      // the last one that was found; end is 0 before the first
   struct ff_mapping other;        // the one before: calls go to and fro between two files
   struct ff_unwind_rule rule;     // what find_rule found
-  // FF_MAX_UNWIND_MAPPINGS. From memory: were it a constant, the verifier would follow each of the
-  // 1024 ways that the search can take.
-  u32 max_mappings;
+  bool is_prepared;               // the process has mappings
   bool is_caller;   // ip is behind its instruction: a return address, or of a system call
   bool is_sp_lost;  // arm64: after a step by frame pointer, which does not tell it
   u64 lr;           // arm64: the return address while it is in the register, else 0
+  // A piece of the stack from stack_start on; 0: there is none. Most frames are small, so that one
+  // read serves several.
+  u64 stack_start;
+  u64 stack[STACK_WORDS];
   struct ff_sample sample;
   struct cached_rule rules[1 << CACHED_RULE_BITS];
 };
@@ -95,9 +99,10 @@ __attribute__((noinline)) int find_mapping(void) {
   if (!s) return FF_STOP_FAULT;
   void* mappings = bpf_map_lookup_elem(&unwind_processes, &s->process);
   if (!mappings) return FF_STOP_NOT_READY;
-  // The first mapping that starts behind the address; those behind the end of the array do.
+  s->is_prepared = true;
+  // The first mapping that starts behind the address.
   u32 low = 0;
-  u32 high = s->max_mappings;
+  u32 high = ((struct bpf_map*)mappings)->max_entries;
   for (int i = 0; i <= 10 && low < high; i++) {  // 2^10 mappings
     u32 middle = (low + high) / 2;
     const struct ff_mapping* mapping = bpf_map_lookup_elem(mappings, &middle);
@@ -186,6 +191,28 @@ static __always_inline int find_rule(struct scratch* s) {
 // The farthest that one frame may be from the next: what is beyond is not a frame pointer.
 #define MAX_FRAME_BYTES (1 << 20)
 
+// A word of the stack; not 0 when it is not in memory.
+static __always_inline long read_stack(struct scratch* s, u64 address, u64* word) {
+  const u64 at = address - s->stack_start;
+  if (at < sizeof(s->stack) && (at & 7) == 0) {
+    u64 index = at / 8;
+    barrier_var(index);  // else clang drops the bound that the verifier wants to see
+    *word = s->stack[index & (STACK_WORDS - 1)];
+    return 0;
+  }
+  s->stack_start = address;
+  if (bpf_probe_read_user(s->stack, sizeof(s->stack), (const void*)address)) {
+    s->stack_start = 0;  // its end is not there
+    return bpf_probe_read_user(word, sizeof(*word), (const void*)address);
+  }
+  *word = s->stack[0];
+  return 0;
+}
+
+// Moves to the caller by frame pointer. 0, or why the walk ends; `reason` if bp is no frame
+// pointer.
+static __always_inline int step_by_frame_pointer(struct scratch* s, int reason);
+
 #if defined(__TARGET_ARCH_x86)
 #include "bpf/step_x86.bpf.h"
 #elif defined(__TARGET_ARCH_arm64)
@@ -193,6 +220,26 @@ static __always_inline int find_rule(struct scratch* s) {
 #else
 #error "the walk knows the registers of x86-64 and arm64 only"
 #endif
+
+static __always_inline int step_by_frame_pointer(struct scratch* s, int reason) {
+  const u64 bp = s->bp;
+  // Before the tables are there, nothing tells the outermost frame from a register that is 0.
+  const int end = reason == FF_STOP_NOT_READY ? reason : FF_STOP_COMPLETE;
+  if (bp == 0) return end;
+  if ((bp & 7) || bp < s->sp || bp - s->sp > MAX_FRAME_BYTES) return reason;
+  u64 caller_bp;
+  u64 return_address;
+  if (read_stack(s, bp, &caller_bp) || read_stack(s, bp + 8, &return_address)) return FF_STOP_FAULT;
+  return_address &= ADDRESS_MASK;
+  if (return_address == 0) return end;
+  s->ip = return_address;
+  s->sp = bp + 16;  // arm64: at least
+  s->is_sp_lost = !FRAME_POINTER_TELLS_SP;
+  s->bp = caller_bp;
+  s->lr = 0;
+  s->is_caller = true;
+  return 0;
+}
 
 // Records the frame and moves to its caller. 0: go on; else the enum ff_stop reason.
 __attribute__((noinline)) int step(void) {
@@ -221,7 +268,8 @@ static __always_inline void walk_user_stack(struct scratch* s) {
   s->process.pid = s->sample.pid;
   s->mapping.end = 0;
   s->other.end = 0;
-  s->max_mappings = FF_MAX_UNWIND_MAPPINGS;
+  s->stack_start = 0;
+  s->is_prepared = false;
   u32 stop = FF_STOP_DEPTH;
   const u32 depth = max_user_frames;
   for (u32 i = 0; i < FF_MAX_USER_FRAMES && i < depth; i++) {

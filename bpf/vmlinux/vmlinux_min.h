@@ -45,6 +45,10 @@ struct css_set {
   struct cgroup* dfl_cgrp;
 };
 
+struct bpf_map {
+  u32 max_entries;
+};
+
 struct mm_struct {
   unsigned long exec_vm;  // pages
 };
