@@ -61,6 +61,22 @@ static __always_inline void count(u32 which) {
   add(which, 1);
 }
 
+#define MAX_PID_LEVEL 32  // MAX_PID_NS_LEVEL of the kernel
+
+// The number of a thread in the agent's PID namespace, which is not the initial one; 0: it has none
+// there.
+static __always_inline u32 number_of(struct task_struct* thread) {
+  struct pid* pid = BPF_CORE_READ(thread, thread_pid);
+  const u32 level = BPF_CORE_READ(pid, level);
+  const void* first = (const void*)pid + bpf_core_field_offset(struct pid, numbers);
+  for (u32 i = 0; i <= MAX_PID_LEVEL && i <= level; i++) {
+    const struct upid* number = first + i * bpf_core_type_size(struct upid);
+    if (BPF_CORE_READ(number, ns, ns.inum) == config.pid_namespace)
+      return BPF_CORE_READ(number, nr);
+  }
+  return 0;
+}
+
 static __always_inline struct kernfs_node* parent_of(struct kernfs_node* node) {
   if (bpf_core_field_exists(node->parent)) return BPF_CORE_READ(node, parent);
   return BPF_CORE_READ((struct kernfs_node___rcu*)node, __parent);
@@ -145,9 +161,14 @@ static __always_inline bool is_newcomer(struct scratch* s) {
 }
 
 static __always_inline int record_sample(struct bpf_perf_event_data* ctx, u64 pid_tid) {
-  const u32 pid = pid_tid >> 32;
   count(FF_COUNT_EVENTS);
   struct task_struct* task = (struct task_struct*)bpf_get_current_task();
+  const u32 pid =
+      config.pid_namespace ? number_of(BPF_CORE_READ(task, group_leader)) : pid_tid >> 32;
+  if (pid == 0) {
+    count(FF_COUNT_OTHER_NAMESPACE);
+    return 0;
+  }
   u64 cgroup_id = 0;
   if (!is_wanted(task, pid, &cgroup_id)) return 0;
 
@@ -157,7 +178,7 @@ static __always_inline int record_sample(struct bpf_perf_event_data* ctx, u64 pi
   struct task_struct* leader = BPF_CORE_READ(task, group_leader);
   sample->kind = FF_RECORD_SAMPLE;
   sample->pid = pid;
-  sample->tid = (u32)pid_tid;
+  sample->tid = config.pid_namespace ? number_of(task) : (u32)pid_tid;
   sample->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? FF_SAMPLE_KERNEL_THREAD : 0;
   sample->reserved = 0;
   sample->user_frames = 0;
@@ -209,8 +230,9 @@ int take_sample(struct bpf_perf_event_data* ctx) {
 
 // `exec_id` of the address space that has ended.
 static __always_inline void report_ended(struct task_struct* task, u64 exec_id) {
-  const u32 pid = BPF_CORE_READ(task, tgid);
-  if (!was_wanted(task, pid)) return;
+  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+  const u32 pid = config.pid_namespace ? number_of(leader) : BPF_CORE_READ(task, tgid);
+  if (pid == 0 || !was_wanted(task, pid)) return;
   struct ff_ended_record* record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
   if (!record) {
     count(FF_COUNT_ENDED_RING_FULL);
@@ -218,7 +240,7 @@ static __always_inline void report_ended(struct task_struct* task, u64 exec_id) 
   }
   record->kind = FF_RECORD_ENDED;
   record->reserved = 0;
-  record->process.start_boottime = BPF_CORE_READ(task, group_leader, start_boottime);
+  record->process.start_boottime = BPF_CORE_READ(leader, start_boottime);
   record->process.exec_id = exec_id;
   record->process.pid = pid;
   record->process.reserved = 0;

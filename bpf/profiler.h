@@ -62,7 +62,9 @@ enum ff_counter {
   FF_COUNT_ENDED_RING_FULL = 5,   // reports of ended processes lost: no room
   FF_COUNT_STOP = 6,  // + r: samples sent whose user stack ended for the reason r (enum ff_stop)
   FF_COUNT_RUN_NANOS = 16,  // run time of the sampling program, but for ticks of the idle task
-  FF_COUNTERS = 17,
+  FF_COUNT_OTHER_NAMESPACE = 17,  // samples skipped: of a process that has no number in the agent's
+                                  // PID namespace
+  FF_COUNTERS = 18,
 };
 
 // Why the user stack of a sample ends where it ends. From FF_STOP_NOT_READY on it means as
@@ -99,8 +101,8 @@ enum ff_sample_flags {
 // (kernel + user frames).
 struct ff_sample {
   ff_u32 kind;            // FF_RECORD_SAMPLE
-  ff_u32 pid;             // process: what the kernel calls tgid; initial PID namespace
-  ff_u32 tid;             // thread: what the kernel calls pid; initial PID namespace
+  ff_u32 pid;             // process: what the kernel calls tgid; in the agent's PID namespace
+  ff_u32 tid;             // thread: what the kernel calls pid; likewise
   ff_u8 flags;            // ff_sample_flags
   ff_u8 stop;             // enum ff_stop
   ff_u16 reserved;        // 0
@@ -224,5 +226,6 @@ enum { FF_UNWIND_HEADER_WORDS = 2 };
 
 // Set before loading (.rodata), so that the verifier removes what is not used.
 struct ff_config {
-  ff_u32 scope;  // enum ff_scope
+  ff_u32 scope;          // enum ff_scope
+  ff_u32 pid_namespace;  // inode number of the agent's; 0: the initial one
 };

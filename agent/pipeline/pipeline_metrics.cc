@@ -45,6 +45,7 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
       ring_full_(Dropped(metrics, "ring_full")),
       pending_(Dropped(metrics, "container_pending")),
       untargeted_(Dropped(metrics, "untargeted")),
+      other_namespace_(Dropped(metrics, "pid_namespace")),
       unknown_(Dropped(metrics, "container_unknown")),
       window_full_(Dropped(metrics, "window_full")),
       symbolizer_behind_(Dropped(metrics, "symbolizer_behind")),
@@ -133,6 +134,7 @@ void PipelineMetrics::Update(const SampleCounters& kernel, const Collector& coll
   ring_full_.Follow(kernel[FF_COUNT_RING_FULL]);
   pending_.Follow(kernel[FF_COUNT_CGROUP_PENDING]);
   untargeted_.Follow(collector.counts().untargeted);
+  other_namespace_.Follow(kernel[FF_COUNT_OTHER_NAMESPACE]);
   unknown_.Follow(collector.counts().unknown);
   window_full_.Follow(collector.counts().window_full);
   other_samples_.Follow(collector.counts().other);

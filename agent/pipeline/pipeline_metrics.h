@@ -52,6 +52,7 @@ class PipelineMetrics {
   Follower ring_full_;
   Follower pending_;
   Follower untargeted_;
+  Follower other_namespace_;
   Follower unknown_;
   Follower window_full_;
   CounterMetric symbolizer_behind_;

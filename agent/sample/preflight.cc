@@ -135,18 +135,25 @@ std::vector<PreflightProblem> CheckHost(const HostFacts& facts) {
                                   ", which shuts out CAP_PERFMON: set it on the node with "
                                   "sysctl kernel.perf_event_paranoid=2"});
   }
-  if (!facts.in_initial_pid_namespace) {
-    problems.push_back({true,
-                        "this process is in a PID namespace of its own and cannot tell which "
-                        "process a sample is of: set hostPID: true (docker run --pid=host)"});
+  if (facts.pid_namespace != 0) {
+    problems.push_back({false,
+                        "this process is in a PID namespace of its own and profiles only what is "
+                        "in it: set hostPID: true (docker run --pid=host), unless the whole node "
+                        "is a container (kind, Docker in Docker)"});
   }
   CheckKernel(facts, &problems);
   return problems;
 }
 
+uint32_t OwnPidNamespace() {
+  constexpr ino_t kInitial = 0xEFFFFFFC;  // PROC_PID_INIT_INO of the kernel
+  struct stat info {};
+  if (::stat("/proc/self/ns/pid", &info) != 0 || info.st_ino == kInitial) return 0;
+  return static_cast<uint32_t>(info.st_ino);
+}
+
 HostFacts GatherHostFacts() {
   constexpr size_t kMaxBytes = 64 << 10;
-  constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO of the kernel
   const auto read = [](const char* path) {
     return ReadFile(path, kMaxBytes).value_or(std::string());
   };
@@ -166,9 +173,7 @@ HostFacts GatherHostFacts() {
   facts.lockdown = read("/sys/kernel/security/lockdown");
   facts.perf_event_paranoid = std::atoi(read("/proc/sys/kernel/perf_event_paranoid").c_str());
   facts.has_btf = ::access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-  struct stat info {};
-  facts.in_initial_pid_namespace =
-      ::stat("/proc/self/ns/pid", &info) != 0 || info.st_ino == kInitialPidNamespace;
+  facts.pid_namespace = OwnPidNamespace();
   return facts;
 }
 

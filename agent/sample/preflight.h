@@ -22,13 +22,16 @@ struct HostFacts {
   std::string lockdown;          // "none [integrity] confidentiality"; "" when not readable
   int perf_event_paranoid = 0;   // sysctl kernel.perf_event_paranoid
   bool has_btf = false;          // /sys/kernel/btf/vmlinux is readable
-  bool in_initial_pid_namespace = false;
+  uint32_t pid_namespace = 0;    // as OwnPidNamespace
 };
 
 struct PreflightProblem {
   bool fatal = false;  // sampling cannot work; else something is missing from the profiles
   std::string text;    // what is missing, what it costs, what to do
 };
+
+// Inode number of this process's PID namespace; 0: the initial one, or it cannot be told.
+uint32_t OwnPidNamespace();
 
 HostFacts GatherHostFacts();
 std::vector<PreflightProblem> CheckHost(const HostFacts& facts);

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "agent/sample/preflight.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/profiler.skel.h"
@@ -132,6 +133,7 @@ Status Sampler::Load(const SamplerOptions& options) {
   skeleton_.reset(profiler_bpf__open());
   if (!skeleton_) return ErrnoError(errno, "open the BPF program");
   skeleton_->rodata->config.scope = options.scope;
+  skeleton_->rodata->config.pid_namespace = OwnPidNamespace();
   bpf_map__set_max_entries(skeleton_->maps.ring,
                            static_cast<uint32_t>(RingBytes(options.ring_bytes, cpus.size())));
   if (const int error = profiler_bpf__load(skeleton_.get()); error != 0) {

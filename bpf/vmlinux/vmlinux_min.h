@@ -49,6 +49,22 @@ struct bpf_map {
   u32 max_entries;
 };
 
+struct pid_namespace {
+  struct {
+    unsigned int inum;
+  } ns;  // struct ns_common
+};
+
+struct upid {
+  int nr;
+  struct pid_namespace* ns;
+};
+
+struct pid {
+  unsigned int level;      // of the namespace that it was made in; 0: the initial one
+  struct upid numbers[1];  // one for each level
+};
+
 struct mm_struct {
   unsigned long exec_vm;  // pages
 };
@@ -65,6 +81,7 @@ struct task_struct {
   int pid;
   int tgid;
   struct task_struct* group_leader;
+  struct pid* thread_pid;
   u64 start_boottime;
   u64 self_exec_id;
   char comm[16];

@@ -48,6 +48,21 @@ TEST(AgentCommand, LocalWritesTheServiceOfAProcessWithItsFunctions) {
               ::testing::AllOf(HasSubstr("BurnSeventy"), HasSubstr("BurnThirty")));
 }
 
+// As on a node that is a container itself: in it the program has another number than the kernel
+// knows it by.
+TEST(AgentCommand, LocalProfilesItsOwnPidNamespace) {
+  const TempDir directory;
+  const std::string script =
+      "sleep 1000 | \"$1\" split & "
+      "exec \"$0\" local --duration 3s --frequency 199 --pid $! --out \"$2\"";
+  const CommandResult result = RunCommand({"unshare", "--pid", "--fork", "--mount-proc", "sh", "-c",
+                                           script, FF_AGENT, FF_BURNER, directory.path()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("hostPID"));
+  EXPECT_THAT(RunCommand({"go", "tool", "pprof", "-top", directory.path() + "/burner.pb.gz"}).out,
+              ::testing::AllOf(HasSubstr("BurnSeventy"), HasSubstr("BurnThirty")));
+}
+
 TEST(AgentCommand, LocalWithoutDurationFlushesAtSigint) {
   FakeBackend backend;
   testing::Burner burner({"split"});

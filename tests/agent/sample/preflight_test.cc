@@ -13,8 +13,7 @@ HostFacts GoodHost() {
           .kernel_release = "6.12.9",
           .kernel_version = "#1 SMP",
           .perf_event_paranoid = 2,
-          .has_btf = true,
-          .in_initial_pid_namespace = true};
+          .has_btf = true};
 }
 
 constexpr uint64_t Without(uint64_t capabilities, int number) {
@@ -89,10 +88,13 @@ TEST(Preflight, RefusesWhatTheKernelWouldRefuse) {
   EXPECT_TRUE(CheckHost(facts).empty()) << "CAP_SYS_ADMIN passes";
   facts.capabilities = Without(~uint64_t{0}, kSysAdmin);
   EXPECT_TRUE(OneSays(Texts(facts, true), "sysctl kernel.perf_event_paranoid=2"));
+}
 
-  facts = GoodHost();
-  facts.in_initial_pid_namespace = false;
-  EXPECT_TRUE(OneSays(Texts(facts, true), "hostPID: true"));
+TEST(Preflight, InAPidNamespaceOfItsOwnItSaysThatItSeesNothingElse) {
+  HostFacts facts = GoodHost();
+  facts.pid_namespace = 4'026'532'000;
+  EXPECT_TRUE(OneSays(Texts(facts, false), "hostPID: true"));
+  EXPECT_TRUE(Texts(facts, true).empty());
 }
 
 TEST(Preflight, RefusesKernelsThatAreTooOldOrCanFreeze) {
