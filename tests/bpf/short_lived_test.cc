@@ -37,6 +37,7 @@ using std::chrono::steady_clock;
 
 constexpr uint32_t kFrequencyHz = 499;
 constexpr milliseconds kWindow{1000};
+constexpr char kProcessesPerSecond[] = "300";
 
 size_t Wanted(const char* variable, size_t least) {
   const char* const text = std::getenv(variable);
@@ -255,11 +256,8 @@ TEST(ShortLived, ThousandsOfProcessesLeaveNothingBehind) {
                             .backend = "main",
                             .labels = {{"service_name", "main"}}}});
   const auto run = [&cgroup](size_t processes) {
-    Child shell("/bin/sh",
-                {"-c", "i=0; while [ $i -lt " + std::to_string(processes) +
-                           " ]; do /bin/true; i=$((i+1)); done"},
-                &cgroup);
-    shell.Wait();
+    Child churn(FF_CHURN, {std::to_string(processes), kProcessesPerSecond, FF_BLINK}, &cgroup);
+    churn.Wait();
   };
   run(count / 4);
   ASSERT_TRUE(WaitFor([&] { return (*pipeline)->SamplesSeen() > 0; }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that works for a millisecond: what tests/bench/churn starts again and again.
+// A program that works for a millisecond: what churn starts again and again.
 #include <ctime>
 
 int main() {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// churn SECONDS RATE PROGRAM: starts RATE processes of PROGRAM a second, evenly, and waits for each
-// of them. Prints how many it has started.
+// churn COUNT RATE PROGRAM: starts COUNT processes of PROGRAM, RATE a second, evenly, and waits for
+// each of them.
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include <chrono>
-#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -26,19 +25,19 @@ void Reap(uint64_t* running, int options) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: churn SECONDS RATE PROGRAM\n");
+    std::fprintf(stderr, "usage: churn COUNT RATE PROGRAM\n");
     return 2;
   }
   const std::chrono::duration<double> interval(1 / std::atof(argv[2]));
   const auto begin = steady_clock::now();
-  const auto end = begin + std::chrono::seconds(std::atoi(argv[1]));
+  const uint64_t count = std::strtoull(argv[1], nullptr, 10);
   uint64_t started = 0;
   uint64_t running = 0;
   char* const arguments[] = {argv[3], nullptr};
-  for (;;) {
+  while (started < count) {
     const auto now = steady_clock::now();
-    if (now >= end) break;
-    while (running < kMaxRunning && begin + static_cast<double>(started) * interval <= now) {
+    while (started < count && running < kMaxRunning &&
+           begin + static_cast<double>(started) * interval <= now) {
       if (posix_spawn(nullptr, argv[3], nullptr, nullptr, arguments, environ) != 0) {
         std::perror("churn: start a process");
         return 1;
@@ -51,6 +50,5 @@ int main(int argc, char** argv) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   Reap(&running, 0);
-  std::printf("%" PRIu64 "\n", started);
   return 0;
 }
