@@ -7,9 +7,11 @@
 #include <set>
 #include <string_view>
 
+#include "base/base64.h"
 #include "base/http/url.h"
 #include "kubectl/pod_status.h"
 #include "kubectl/snapshot.h"
+#include "operator/api/secret.h"
 #include "operator/plan/names.h"
 
 namespace flamefleet::kubectl {
@@ -124,19 +126,44 @@ std::string TimeQuery(const ProfileQuery& query) {
   return "&from=now-" + std::to_string(std::max<int64_t>(seconds, 1)) + "s&until=now";
 }
 
+Status ExplainNoRight(const Cluster& cluster, const std::string& cause) {
+  return PermissionDeniedError("you may not ask the store: " + cause + "\nClusterRole " +
+                               kReaderRole + ", bound in namespace " + cluster.system_ns() +
+                               ", allows it (docs/kubectl.md)");
+}
+
+// The header with which people read from the store. The API server's proxy keeps Authorization to
+// itself.
+Result<std::map<std::string, std::string>> ReaderHeader(Cluster& cluster,
+                                                        const std::string& backend) {
+  const std::string name = plan::StoreReaderSecret(backend);
+  const Result<std::string> text = cluster.client().Get(kSecrets, cluster.system_ns(), name);
+  if (text.status().code() == StatusCode::kPermissionDenied)
+    return ExplainNoRight(cluster, ErrorMessage(text.status()));
+  if (text.status().code() == StatusCode::kNotFound)
+    return FailedPreconditionError("there is no store: " + ErrorMessage(text.status()));
+  if (!text.ok()) return text.status();
+  FF_ASSIGN_OR_RETURN(api::Secret secret,
+                      api::DecodeSecret(json::parse(*text, nullptr, /*allow_exceptions=*/false)));
+  const std::string credential = secret.data["username"] + ":" + secret.data["password"];
+  return std::map<std::string, std::string>{
+      {"X-Flamefleet-Authorization", "Basic " + EncodeBase64(credential)}};
+}
+
 Result<std::string> GetProxied(Cluster& cluster, const std::string& backend,
                                const std::string& path_and_query) {
+  FF_ASSIGN_OR_RETURN(const auto headers, ReaderHeader(cluster, backend));
   const std::string service = plan::StoreName(backend);
-  const Result<std::string> answer = cluster.client().GetPath(
-      ObjectPath(kServices, cluster.system_ns(), service) + ":http/proxy" + path_and_query);
+  const Result<std::string> answer =
+      cluster.client().GetPath(ObjectPath(kServices, cluster.system_ns(), "https:" + service) +
+                                   ":https/proxy" + path_and_query,
+                               headers);
   if (answer.ok()) return answer;
   const std::string where = "Service " + cluster.system_ns() + "/" + service;
   const std::string cause = ErrorMessage(answer.status());
   switch (answer.status().code()) {
     case StatusCode::kPermissionDenied:
-      return PermissionDeniedError("you may not ask the store: " + cause + "\nClusterRole " +
-                                   kReaderRole + ", bound in namespace " + cluster.system_ns() +
-                                   ", allows it (docs/kubectl.md)");
+      return ExplainNoRight(cluster, cause);
     case StatusCode::kUnavailable:
       return UnavailableError("the store behind " + where + " does not answer: " + cause);
     default:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles of a workload, asked of the managed store that has them, through the API server's proxy
-// of its Service: no port-forward, and the rights of the user decide.
+// of its Service: no port-forward, and the rights of the user decide, who reads the store's
+// credential for readers from its Secret.
 //
 // Thread: one; calls block. Errors: kNotFound no profiles; kFailedPrecondition no store that could
 // be asked; kPermissionDenied with the role that is missing.

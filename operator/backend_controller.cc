@@ -4,6 +4,7 @@
 #include "operator/controllers.h"
 #include "operator/fleet_reader.h"
 #include "operator/plan/names.h"
+#include "operator/security/store_keys.h"
 
 namespace flamefleet {
 namespace {
@@ -18,6 +19,10 @@ bool IsOf(const Store<OwnedWorkload>::Pointer& object, const std::string& backen
 
 Status BackendController::ApplyStore(const api::ProfilingBackend& backend,
                                      const std::stop_token& stop) {
+  const Status keys = context_.store_keys.Sync(backend.meta.name, context_.cache.backends.List(),
+                                               context_.cache.secrets.Known(), stop);
+  // Without a credential for people the store takes profiles all the same.
+  if (!keys.ok() && keys.code() != StatusCode::kInvalidArgument) return keys;
   const ObjectKey key{context_.settings.ns, plan::StoreName(backend.meta.name)};
   const bool with_volume = backend.spec.managed_store->volume.has_value();
   // One store at a time: the other kind goes first.
@@ -28,8 +33,10 @@ Status BackendController::ApplyStore(const api::ProfilingBackend& backend,
   FF_RETURN_IF_ERROR(context_.applier.Apply(with_volume ? kStatefulSets : kDeployments,
                                             plan::StoreWorkload(backend, context_.settings),
                                             workload ? &workload->owned : nullptr, stop));
-  return context_.applier.Apply(kServices, plan::StoreService(backend, context_.settings),
-                                service ? &service->owned : nullptr, stop);
+  FF_RETURN_IF_ERROR(context_.applier.Apply(kServices,
+                                            plan::StoreService(backend, context_.settings),
+                                            service ? &service->owned : nullptr, stop));
+  return keys;
 }
 
 Status BackendController::DeleteWorkload(const std::string& backend, bool with_volume,
@@ -97,6 +104,7 @@ Result<Controller::Outcome> BackendController::Reconcile(const std::string& obje
       WriteStatus(context_, kProfilingBackends, *backend,
                   plan::BackendStatus(*backend, view, input), agent_away || !input.settled, stop);
   FF_RETURN_IF_ERROR(applied);  // the status is written all the same
+  if (managed && outcome.ok() && outcome->recheck_after.count() == 0) return Outcome{kKeysInterval};
   return outcome;
 }
 

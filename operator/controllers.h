@@ -3,7 +3,7 @@
 // operator/apply make it so. No decision is taken here.
 //
 //   pool/NAME         AgentPool         -> DaemonSet, status
-//   backend/NAME      ProfilingBackend  -> workload and Service of a managed store, status
+//   backend/NAME      ProfilingBackend  -> keys, workload and Service of a managed store, status
 //   target/NS/NAME    ProfilingTarget   -> status
 //   node/NAME         node              -> the assignment of its agent
 //
@@ -32,6 +32,9 @@ namespace flamefleet {
 namespace control {
 class ControlServer;
 }
+namespace security {
+class StoreKeys;
+}
 
 // What all controllers work with; everything outlives them.
 struct ControllerContext {
@@ -43,6 +46,7 @@ struct ControllerContext {
   Applier& applier;
   StatusWriter& status;
   EventRecorder& events;
+  security::StoreKeys& store_keys;
   const Clock& clock;
   plan::ObjectSettings settings;
   int64_t started_ns = 0;  // monotonic, when agents could connect first
@@ -52,6 +56,8 @@ struct ControllerContext {
 inline constexpr std::chrono::seconds kSettleTime{30};
 // Time alone changes a status while an agent is away; so such objects are looked at again.
 inline constexpr std::chrono::seconds kRecheckInterval{15};
+// The certificate of a managed store is looked at; it is renewed a month before its end.
+inline constexpr std::chrono::hours kKeysInterval{1};
 // While agents are rolled out a node has none for a moment, which is nothing to tell its pods.
 inline constexpr std::chrono::minutes kAgentPatience{1};
 // Events that are still true are said again well before the API server forgets them.

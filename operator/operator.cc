@@ -17,6 +17,7 @@
 #include "operator/own_image.h"
 #include "operator/plan/names.h"
 #include "operator/process_metrics.h"
+#include "operator/security/store_keys.h"
 #include "operator/security/token_reviewer.h"
 #include "operator/triggers.h"
 
@@ -45,7 +46,7 @@ class Operator::Impl {
   HttpServerResponse Readiness() const;
   HttpServerResponse AnswerDebug(const HttpServerRequest& request) const;
   Status ServeHttp();
-  std::vector<std::string> ManagedStores() const;  // their endpoints
+  std::vector<plan::Backend> ManagedStores() const;
   void SetServing(const control::ControlServer* agents);
   Result<plan::ObjectSettings> FindSettings(const std::stop_token& stop);
   // A term as the leader.
@@ -201,10 +202,20 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
   Applier applier(*client_, own_writes, metrics_);
   StatusWriter status(*client_, own_writes, clock_, metrics_);
   EventRecorder events(*client_, clock_, metrics_, options_.lease.identity);
+  security::StoreKeys store_keys(*client_, clock_, options_.ns);
   std::map<std::string, std::shared_ptr<const plan::NodeAssignment>> assignments;
   PodSums pod_sums;
-  const ControllerContext context{cache_, agents, assignments, pod_sums, applier,
-                                  status, events, clock_,      settings, clock_.MonotonicNanos()};
+  const ControllerContext context{cache_,
+                                  agents,
+                                  assignments,
+                                  pod_sums,
+                                  applier,
+                                  status,
+                                  events,
+                                  store_keys,
+                                  clock_,
+                                  settings,
+                                  clock_.MonotonicNanos()};
   PoolController pools(context);
   BackendController backends(context);
   TargetController targets(context);
@@ -238,14 +249,14 @@ Status Operator::Impl::Serve(const plan::ObjectSettings& settings,
   return OkStatus();
 }
 
-std::vector<std::string> Operator::Impl::ManagedStores() const {
-  std::vector<std::string> endpoints;
-  for (const auto& backend : cache_.backends.List()) {
-    if (backend->spec.managed_store && !backend->meta.deleting) {
-      endpoints.push_back(plan::StoreEndpoint(backend->meta.name, options_.ns));
-    }
-  }
-  return endpoints;
+std::vector<plan::Backend> Operator::Impl::ManagedStores() const {
+  std::vector<std::shared_ptr<const api::ProfilingBackend>> objects = cache_.backends.List();
+  std::erase_if(objects, [](const auto& backend) { return !backend->spec.managed_store; });
+  std::vector<const api::ProfilingBackend*> managed;
+  managed.reserve(objects.size());
+  for (const auto& backend : objects)
+    managed.push_back(backend.get());
+  return plan::BackendTable(managed, options_.ns, cache_.secrets.Known()).All();
 }
 
 Result<std::unique_ptr<Operator>> Operator::Create(const OperatorOptions& options,

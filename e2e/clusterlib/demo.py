@@ -4,10 +4,12 @@
 import textwrap
 
 from .cluster import Cluster
-from .fleet import Fleet
+from .fleet import NAMESPACE, STORE_SERVICE, Fleet
 from .progress import Failure, say, step, wait_until
+from .store import Store
 
 NODES = 2
+FORWARDED = Store("http://127.0.0.1:4040")
 HOTTEST = 8  # functions shown per workload
 PROFILES_SECONDS = 120
 # (service name, profile type, what it is)
@@ -54,11 +56,12 @@ def _show(fleet):
         print(f"\n{service}, {kind}: {what}")
         table = store.get("/top", query=_query(service, kind), limit=HOTTEST, **{"from": "now-5m"})
         print(textwrap.indent(table, "  "), end="")
-        print(f"  go tool pprof '{store.pprof_url(_query(service, kind), 'now-5m')}'")
+        print(f"  go tool pprof '{FORWARDED.pprof_url(_query(service, kind), 'now-5m')}'")
     recorded = store.download('process_cpu{pod=~"private-.*"}', "now-5m")
     print("\nThe pod `private` was not opted in:",
           "YET IT WAS PROFILED, which is a bug" if recorded else "the store has nothing of it.")
-    print(f"\nFlame graphs, comparison and diff in a browser:\n  {store.url}/")
+    print("\nFlame graphs, comparison and diff in a browser, and the addresses above:"
+          f"\n  kubectl -n {NAMESPACE} port-forward service/{STORE_SERVICE} 4040 &\n  {FORWARDED.url}/")
     print("\nTo look further:\n  eval \"$(e2e/cluster kubeconfig)\"\n  kubectl get profiling -A"
           "\n  kubectl describe profilingtarget -n shop targeted\n  kubectl get pods -A -o wide")
     print(f"  export KUBECONFIG={fleet.cluster.kubeconfig}    # for a kubectl of your own")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flamefleet in the cluster: installs config/default and the sample workloads, and asks them how they are."""
 
+import base64
 import json
 
 from . import images, paths
@@ -9,7 +10,8 @@ from .store import Store
 
 NAMESPACE = "flamefleet-system"
 STORE_SERVICE = "flamefleet-store-default"
-STORE_PORT = 4040
+STORE_READER = "flamefleet-store-default-reader"
+STORE_PORT = 4443
 INSTALLED = paths.REPOSITORY / "config" / "default"
 WORKLOADS = paths.E2E / "manifests" / "workloads.yaml"
 TARGET = paths.E2E / "manifests" / "target.yaml"
@@ -54,7 +56,11 @@ class Fleet:
     def store(self):
         """The managed store, through its Service."""
         service = self.kubectl.get("service", "-n", NAMESPACE, STORE_SERVICE)
-        return Store(f"http://{service['spec']['clusterIP']}:{STORE_PORT}")
+        if not any(port["name"] == "https" for port in service["spec"]["ports"]):  # of an earlier version (test_skew)
+            return Store(f"http://{service['spec']['clusterIP']}:{service['spec']['ports'][0]['port']}")
+        password = base64.b64decode(self.kubectl.get("secret", "-n", NAMESPACE, STORE_READER)["data"]["password"]).decode()
+        authority = self.kubectl.get("configmap", "-n", NAMESPACE, "flamefleet-operator-trust")["data"]["ca.crt"]
+        return Store(f"https://{service['spec']['clusterIP']}:{STORE_PORT}", password, authority)
 
     def wait(self, what, condition, seconds=READY_SECONDS):
         with step(f"waiting until {what}"):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads profiles back from a flamefleet-store. What they hold is judged by `go tool pprof`, which we did not write."""
 
+import base64
 import re
+import ssl
 import tempfile
 import urllib.error
 import urllib.parse
@@ -25,8 +27,21 @@ class Top:
 
 
 class Store:
-    def __init__(self, url):
+    """`password` of the user `reader`; `authority`: PEM that signs its certificate, whose name is not that of the URL."""
+
+    def __init__(self, url, password="", authority=""):
         self.url = url
+        self.headers = {}
+        self.tls = None
+        if password:
+            self.headers["Authorization"] = "Basic " + base64.b64encode(f"reader:{password}".encode()).decode()
+        if authority:
+            self.tls = ssl.create_default_context(cadata=authority)
+            self.tls.check_hostname = False
+
+    def open(self, url, data=None, headers=None):
+        request = urllib.request.Request(url, data=data, headers=self.headers if headers is None else headers)
+        return urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=self.tls)
 
     def pprof_url(self, query, since, until="now"):
         parameters = urllib.parse.urlencode({"query": query, "from": since, "until": until})
@@ -46,7 +61,7 @@ class Store:
     def download(self, query, since, until="now"):
         """A gzip-compressed pprof, or nothing when no series matches."""
         try:
-            with urllib.request.urlopen(self.pprof_url(query, since, until), timeout=TIMEOUT_SECONDS) as answer:
+            with self.open(self.pprof_url(query, since, until)) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
             if error.code == 404:
@@ -55,7 +70,7 @@ class Store:
 
     def get(self, path, **parameters):
         url = f"{self.url}{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+        with self.open(url) as answer:
             return answer.read().decode()
 
 

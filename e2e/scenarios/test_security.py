@@ -2,15 +2,17 @@
 """Who gets what from the operator: asked by curl, with tokens that the cluster's own API server signs."""
 
 import base64
+import http.client
 import json
 import re
 import subprocess
 import tempfile
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 from clusterlib import paths
-from clusterlib.fleet import NAMESPACE
+from clusterlib.fleet import NAMESPACE, STORE_PORT, STORE_READER, STORE_SERVICE
 from scenarios.support import Scenario
 
 HOST = f"flamefleet-operator.{NAMESPACE}.svc"
@@ -21,6 +23,8 @@ ACCOUNT = "flamefleet-agent"
 CURL_LOST_THE_ANSWER = 92
 ATTEMPTS = 10
 ANSWER_SECONDS = 20
+# The kubelet brings a changed Secret to a pod within its own interval, a minute and a half, and a cache beside it.
+KUBELET_SECONDS = 300
 # Of google.rpc.Code
 OK, PERMISSION_DENIED, UNAUTHENTICATED = 0, 7, 16
 
@@ -150,6 +154,52 @@ class Security(Scenario):
         self.assertNotEqual(code, 0)
         self.assertEqual((status, data), (None, b""))
 
+    def status_of(self, url, headers=None, data=None):
+        """None: no answer of a server whose certificate is of the authority."""
+        try:
+            with self.store.open(url, headers=headers or {}, data=data) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except (OSError, http.client.HTTPException):
+            return None
+
+    def store_answers(self):
+        return self.status_of(f"{self.store.url}/types", self.store.headers) == 200
+
+    def test_the_store_gives_nothing_without_a_credential_and_takes_nothing_from_readers(self):
+        url, reader = self.store.url, self.store.headers
+        self.assertEqual(self.status_of(f"{url}/top"), 401)
+        self.assertEqual(self.status_of(f"{url}/top", {"Authorization": "Bearer garbage"}), 401)
+        self.assertEqual(self.status_of(f"{url}/types", reader), 200)
+        self.assertEqual(self.status_of(f"{url}/ingest", reader, b"main 1"), 403)
+        token = base64.b64decode(self.kubectl.get("secret", "-n", NAMESPACE, "flamefleet-stores")["data"]["default.token"])
+        self.assertEqual(self.status_of(f"{url}/types", {"Authorization": f"Bearer {token.decode()}"}), 403)
+        self.assertIsNone(self.status_of(url.replace("https:", "http:") + "/types", reader))
+        # Its certificate is for its name.
+        name = f"{STORE_SERVICE}.{NAMESPACE}.svc"
+        curl = ["curl", "-sS", "--cacert", self.authority, "--max-time", str(ANSWER_SECONDS), "-o", "/dev/null", "-w",
+                "%{http_code}", "--resolve", f"{name}:{STORE_PORT}:{url.split('/')[2].split(':')[0]}"]
+        self.assertEqual(subprocess.run([*curl, f"https://{name}:{STORE_PORT}/healthz"], capture_output=True, text=True,
+                                        check=True).stdout, "200")
+
+    def test_who_may_forward_a_port_to_the_store_reads_without_a_password(self):
+        forward = subprocess.Popen([self.kubectl.binary, "port-forward", "-n", NAMESPACE, f"service/{STORE_SERVICE}", ":4040"],
+                                   env=self.kubectl.environment, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(forward.stdout.close)
+        self.addCleanup(forward.wait)
+        self.addCleanup(forward.terminate)
+        port = re.search(r"127\.0\.0\.1:(\d+)", forward.stdout.readline())[1]
+        self.assertEqual(self.status_of(f"http://127.0.0.1:{port}/types"), 200)
+        self.assertEqual(self.status_of(f"http://127.0.0.1:{port}/ingest", data=b"main 1"), 403)
+
+    def test_another_password_counts_without_a_restart(self):
+        self.kubectl("patch", "secret", "-n", NAMESPACE, STORE_READER, "-p", '{"stringData": {"password": "of-our-own"}}')
+        basic = {"Authorization": "Basic " + base64.b64encode(b"reader:of-our-own").decode()}
+        self.eventually("the store has it", lambda: self.status_of(f"{self.store.url}/types", basic) == 200, KUBELET_SECONDS)
+        self.assertEqual(self.status_of(f"{self.store.url}/types", self.store.headers), 401)
+        type(self).store = self.fleet.store()
+
     def test_another_authority_takes_over_and_the_agents_come_back(self):
         before = self.authority.read_text()
         self.kubectl("delete", "secret", "-n", NAMESPACE, "flamefleet-operator-tls")
@@ -160,4 +210,6 @@ class Security(Scenario):
         # A new pod of an agent mounts the new one at once, and so does the operator serve it.
         self.kubectl("delete", "pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")
         self.eventually("the agents are connected", lambda: self.metric("flamefleet_operator_agents_connected") == 2)
+        type(self).store = self.fleet.store()
+        self.eventually("the store has a certificate of it, too", self.store_answers, KUBELET_SECONDS)
         self.eventually("targets are profiled", lambda: self.fleet.condition("profilingtarget", "targeted", "shop"))

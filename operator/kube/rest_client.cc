@@ -160,8 +160,10 @@ Result<std::string> RestClient::Get(const Resource& resource, const std::string&
 }
 
 Result<std::string> RestClient::GetPath(const std::string& path_and_query,
+                                        const std::map<std::string, std::string>& headers,
                                         const std::stop_token& stop) {
   HttpRequest request = NewRequest("GET", path_and_query);
+  request.headers.insert(headers.begin(), headers.end());
   request.headers["Accept"] = "*/*";
   return Call(std::move(request), "get " + path_and_query.substr(0, path_and_query.find('?')),
               stop);

@@ -61,7 +61,9 @@ class RestClient {
   Result<std::string> Get(const Resource& resource, const std::string& ns, const std::string& name,
                           const std::stop_token& stop = {});
   // What any path answers: a list, or what is behind the proxy of a service.
-  Result<std::string> GetPath(const std::string& path_and_query, const std::stop_token& stop = {});
+  Result<std::string> GetPath(const std::string& path_and_query,
+                              const std::map<std::string, std::string>& headers = {},
+                              const std::stop_token& stop = {});
 
   // Creates `body`, whose name is `name`: kAlreadyExists when there is one. Replaces the object by
   // `body`: kAborted when metadata.resourceVersion of `body` is not its version any more. Both

@@ -39,7 +39,8 @@ class CredentialReader {
                   name + " has not been read; the operator's log says why if it stays so");
     const api::Secret* const secret = found->second.get();
     if (secret == nullptr) return Fail(reasons::kSecretNotFound, name + " does not exist");
-    if (from.secret == kTlsSecret || secret->type == kServiceAccountToken)
+    if (from.secret == kTlsSecret || from.secret == kStoreSecret ||
+        secret->type == kServiceAccountToken)
       return Fail(reasons::kInvalidSecret, name + " is the cluster's own and no backend's");
     const auto value = secret->data.find(from.key);
     std::string text = value == secret->data.end() ? std::string() : value->second;
@@ -80,6 +81,26 @@ bool IsToken(const std::string& text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
 }
 
+// What the operator made for a managed store.
+std::optional<Problem> FillStoreCredentials(const api::SecretMap& secrets, Backend& backend) {
+  const auto found = secrets.find(kStoreSecret);
+  const api::Secret* const secret = found == secrets.end() ? nullptr : found->second.get();
+  const auto value = [&](const std::string& key) {
+    if (secret == nullptr) return std::string();
+    const auto entry = secret->data.find(key);
+    return entry == secret->data.end() ? std::string() : entry->second;
+  };
+  backend.ca_pem = value(kStoreTrustKey);
+  const std::string token = value(StoreKey(backend.name, kStoreToken));
+  if (backend.ca_pem.empty() || token.empty()) {
+    backend.ca_pem.clear();
+    return Problem{reasons::kSecretNotRead,
+                   std::string("Secret \"") + kStoreSecret + "\" has no keys for this store yet"};
+  }
+  backend.authorization = "Bearer " + token;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::set<std::string> SecretNames(
@@ -90,12 +111,15 @@ std::set<std::string> SecretNames(
     if (spec.tls.ca) names.insert(spec.tls.ca->secret);
     if (spec.auth.bearer_token) names.insert(spec.auth.bearer_token->secret);
     if (!spec.auth.basic_secret.empty()) names.insert(spec.auth.basic_secret);
+    if (spec.managed_store && !backend->meta.deleting)
+      names.insert({kTlsSecret, kStoreSecret, StoreReaderSecret(backend->meta.name)});
   }
   return names;
 }
 
 std::optional<Problem> FillCredentials(const api::ProfilingBackendSpec& spec, const std::string& ns,
                                        const api::SecretMap& secrets, Backend& backend) {
+  if (spec.managed_store) return FillStoreCredentials(secrets, backend);
   CredentialReader reader(ns, secrets);
   if (spec.tls.ca) {
     backend.ca_pem = reader.Value(*spec.tls.ca, kMaxCa);

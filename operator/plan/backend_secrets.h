@@ -16,12 +16,13 @@
 
 namespace flamefleet::plan {
 
-// The Secrets that the backends name.
+// The Secrets that the backends name, and those of managed stores.
 std::set<std::string> SecretNames(
     const std::vector<std::shared_ptr<const api::ProfilingBackend>>& backends);
 
-// Fills the credentials of `backend`; the first thing that is wrong: SecretNotFound, InvalidSecret,
-// or SecretNotRead while the Secret is not known yet. `ns` is the Secrets' namespace.
+// Fills the credentials of `backend`, whose name is set; the first thing that is wrong:
+// SecretNotFound, InvalidSecret, or SecretNotRead while the Secret is not known yet, or what a
+// managed store wants is not made yet. `ns` is the Secrets' namespace.
 std::optional<Problem> FillCredentials(const api::ProfilingBackendSpec& spec, const std::string& ns,
                                        const api::SecretMap& secrets, Backend& backend);
 

@@ -29,5 +29,8 @@ nlohmann::json AgentDaemonSet(const api::AgentPool& pool, const ObjectSettings& 
 // or a Deployment without.
 nlohmann::json StoreWorkload(const api::ProfilingBackend& backend, const ObjectSettings& settings);
 nlohmann::json StoreService(const api::ProfilingBackend& backend, const ObjectSettings& settings);
+// The Secret with which people read from it; `ns` is the operator's namespace.
+nlohmann::json StoreReader(const api::ProfilingBackend& backend, const std::string& ns,
+                           const api::StringMap& values);
 
 }  // namespace flamefleet::plan

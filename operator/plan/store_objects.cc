@@ -25,20 +25,47 @@ json Labels(const api::ProfilingBackend& backend) {
   return SelectorLabels("store", api::kBackendLabel, backend.meta.name);
 }
 
+constexpr const char* kKeysFolder = "/keys";
+
+json Ports() {
+  return {{{"name", "https"}, {"containerPort", kStoreTlsPort}, {"protocol", "TCP"}},
+          {{"name", "forward"}, {"containerPort", kStorePort}, {"protocol", "TCP"}},
+          {{"name", "http"}, {"containerPort", kStoreHttpPort}, {"protocol", "TCP"}}};
+}
+
+// What the operator made for this store, and nothing of others.
+json KeysVolume(const std::string& backend) {
+  constexpr int kReadableByOurGroup = 0440;
+  return {{"name", "keys"},
+          {"secret",
+           {{"secretName", kStoreSecret},
+            {"defaultMode", kReadableByOurGroup},
+            {"items",
+             {{{"key", StoreKey(backend, kStoreCertificate)}, {"path", "tls.crt"}},
+              {{"key", StoreKey(backend, kStoreCertificateKey)}, {"path", "tls.key"}},
+              {{"key", StoreKey(backend, kStoreAuth)}, {"path", "auth"}}}}}}};
+}
+
 json Container(const api::ManagedStore& store, const ObjectSettings& settings) {
+  const std::string keys = kKeysFolder;
   const std::string retention = std::to_string(store.retention_ns / kNanosPerSecond) + "s";
   json container = {
       {"name", "store"},
       {"image", settings.image},
       {"command", {"/usr/bin/flamefleet-store"}},
       {"args",
-       {"--listen=:" + std::to_string(kStorePort), "--data=/data", "--retention=" + retention,
-        "--max-size=" + std::to_string(StoreMaxBytes(store))}},
-      {"ports", {{{"name", "http"}, {"containerPort", kStorePort}, {"protocol", "TCP"}}}},
+       {"--listen=:" + std::to_string(kStoreTlsPort), "--tls-cert=" + keys + "/tls.crt",
+        "--tls-key=" + keys + "/tls.key", "--auth-file=" + keys + "/auth",
+        "--read-listen=127.0.0.1:" + std::to_string(kStorePort),
+        "--probe-listen=:" + std::to_string(kStoreHttpPort), "--data=/data",
+        "--retention=" + retention, "--max-size=" + std::to_string(StoreMaxBytes(store))}},
+      {"ports", Ports()},
       {"livenessProbe", HttpProbe("/healthz", /*period_seconds=*/20, /*failures=*/6)},
       {"readinessProbe", HttpProbe("/readyz", /*period_seconds=*/5, /*failures=*/2)},
       {"resources", ResourcesJson(store.resources)},
-      {"volumeMounts", {{{"name", "data"}, {"mountPath", "/data"}}}},
+      {"volumeMounts",
+       {{{"name", "data"}, {"mountPath", "/data"}},
+        {{"name", "keys"}, {"mountPath", kKeysFolder}, {"readOnly", true}}}},
       {"securityContext",
        {{"allowPrivilegeEscalation", false},
         {"readOnlyRootFilesystem", true},
@@ -70,7 +97,8 @@ json StoreWorkload(const api::ProfilingBackend& backend, const ObjectSettings& s
                 {"runAsGroup", kUser},
                 {"fsGroup", kUser},
                 {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-              {"containers", json::array({Container(*backend.spec.managed_store, settings)})}};
+              {"containers", json::array({Container(*backend.spec.managed_store, settings)})},
+              {"volumes", json::array({KeysVolume(backend.meta.name)})}};
   json spec = {{"replicas", 1}, {"selector", {{"matchLabels", labels}}}};
   const std::string name = StoreName(backend.meta.name);
   if (volume) {
@@ -80,7 +108,7 @@ json StoreWorkload(const api::ProfilingBackend& backend, const ObjectSettings& s
     spec["volumeClaimTemplates"] = json::array({VolumeClaim(*volume)});
   } else {
     spec["strategy"] = {{"type", "Recreate"}};  // one store, one folder
-    pod["volumes"] = {{{"name", "data"}, {"emptyDir", {{"sizeLimit", kEphemeralSize}}}}};
+    pod["volumes"].push_back({{"name", "data"}, {"emptyDir", {{"sizeLimit", kEphemeralSize}}}});
   }
   spec["template"] = {{"metadata", {{"labels", WithInfoLabels(labels)}}}, {"spec", std::move(pod)}};
   return {{"apiVersion", "apps/v1"},
@@ -99,10 +127,25 @@ json StoreService(const api::ProfilingBackend& backend, const ObjectSettings& se
           {"spec",
            {{"selector", labels},
             {"ports",
-             {{{"name", "http"},
+             {{{"name", "https"},
+               {"port", kStoreTlsPort},
+               {"targetPort", "https"},
+               {"protocol", "TCP"}},
+              // For `kubectl port-forward service/...`; nobody else reaches it.
+              {{"name", "forward"},
                {"port", kStorePort},
-               {"targetPort", "http"},
+               {"targetPort", "forward"},
                {"protocol", "TCP"}}}}}}};
+}
+
+json StoreReader(const api::ProfilingBackend& backend, const std::string& ns,
+                 const api::StringMap& values) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"metadata", OwnedMetadata(StoreReaderSecret(backend.meta.name), ns, Labels(backend),
+                                     api::kProfilingBackendKind, backend.meta)},
+          {"type", "kubernetes.io/basic-auth"},
+          {"stringData", values}};
 }
 
 }  // namespace flamefleet::plan

@@ -31,6 +31,12 @@ std::string TrustBundle(const TlsMaterial& material) {
          material.former_authority;
 }
 
+bool ServesOn(const CertificatePair& serving, const std::vector<std::string>& names,
+              const std::string& authority, int64_t now_ns) {
+  return Usable(serving, now_ns, kServingRenewBeforeNs) && ServesFor(serving.certificate, names) &&
+         CheckIssuedBy(serving.certificate, authority).ok();
+}
+
 Result<Renewed> Renew(TlsMaterial material, const std::vector<std::string>& names, int64_t now_ns) {
   std::string why;
   const auto note = [&why](const char* what) {
@@ -61,9 +67,7 @@ Result<Renewed> Renew(TlsMaterial material, const std::vector<std::string>& name
     FF_ASSIGN_OR_RETURN(material.next_authority, MakeAuthority(now_ns, kAuthorityLifeNs));
     note("next authority made");
   }
-  if (!Usable(material.serving, now_ns, kServingRenewBeforeNs) ||
-      !ServesFor(material.serving.certificate, names) ||
-      !CheckIssuedBy(material.serving.certificate, material.authority.certificate).ok()) {
+  if (!ServesOn(material.serving, names, material.authority.certificate, now_ns)) {
     FF_ASSIGN_OR_RETURN(material.serving,
                         IssueServing(material.authority, names, now_ns, kServingLifeNs));
     note("serving certificate issued");

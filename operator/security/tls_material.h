@@ -42,6 +42,11 @@ struct TlsMaterial {
 // What agents trust: PEM certificates one after the other.
 std::string TrustBundle(const TlsMaterial& material);
 
+// True while the certificate may be served on: it is whole, for these names, signed by `authority`,
+// and not near its end.
+bool ServesOn(const CertificatePair& serving, const std::vector<std::string>& names,
+              const std::string& authority, int64_t now_ns);
+
 struct Renewed {
   TlsMaterial material;
   std::string why;  // what changed, for the log; empty: nothing

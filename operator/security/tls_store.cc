@@ -40,19 +40,10 @@ TlsMaterial ReadSecret(const json& secret) {
   return material;
 }
 
-json Metadata(const std::string& name, const std::string& ns) {
-  return {{"name", name},
-          {"namespace", ns},
-          {"labels",
-           {{"app.kubernetes.io/name", "flamefleet"},
-            {"app.kubernetes.io/component", "operator"},
-            {"app.kubernetes.io/managed-by", "flamefleet-operator"}}}};
-}
-
 // `version`: of the Secret that this one replaces; empty: of none.
 std::string SecretBody(const TlsMaterial& material, const std::string& ns,
                        const std::string& version) {
-  json metadata = Metadata(plan::kTlsSecret, ns);
+  json metadata = OwnMetadata(plan::kTlsSecret, ns);
   if (!version.empty()) metadata["resourceVersion"] = version;
   json values = json::object();
   ForEachKey(material, [&](const char* key, const std::string& value) {
@@ -67,6 +58,23 @@ std::string SecretBody(const TlsMaterial& material, const std::string& ns,
 }
 
 }  // namespace
+
+TlsMaterial MaterialOf(const api::StringMap& data) {
+  TlsMaterial material;
+  ForEachKey(material, [&](const char* key, std::string& value) {
+    if (const auto found = data.find(key); found != data.end()) value = found->second;
+  });
+  return material;
+}
+
+json OwnMetadata(const std::string& name, const std::string& ns) {
+  return {{"name", name},
+          {"namespace", ns},
+          {"labels",
+           {{"app.kubernetes.io/name", "flamefleet"},
+            {"app.kubernetes.io/component", "operator"},
+            {"app.kubernetes.io/managed-by", "flamefleet-operator"}}}};
+}
 
 TlsStore::TlsStore(RestClient& client, const Clock& clock, std::string ns,
                    std::vector<std::string> names)
@@ -112,7 +120,7 @@ Result<TlsMaterial> TlsStore::TrySecret(const std::stop_token& stop) {
 Status TlsStore::PublishBundle(const TlsMaterial& material, const std::stop_token& stop) {
   const json config_map = {{"apiVersion", "v1"},
                            {"kind", "ConfigMap"},
-                           {"metadata", Metadata(plan::kTrustConfigMap, ns_)},
+                           {"metadata", OwnMetadata(plan::kTrustConfigMap, ns_)},
                            {"data", {{plan::kTrustKey, TrustBundle(material)}}}};
   return client_
       .Apply({kConfigMaps, ns_, plan::kTrustConfigMap, kFieldManager, config_map.dump()}, stop)

@@ -10,15 +10,23 @@
 // another authority.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "operator/api/kinds.h"
 #include "operator/kube/rest_client.h"
 #include "operator/security/tls_material.h"
 
 namespace flamefleet::security {
+
+// What the Secret of an authority holds; what cannot be read is left empty.
+TlsMaterial MaterialOf(const api::StringMap& data);
+
+// Of Secrets and ConfigMaps that belong to the operator itself.
+nlohmann::json OwnMetadata(const std::string& name, const std::string& ns);
 
 class TlsStore {
  public:

@@ -22,6 +22,7 @@
 #include "operator/control/control_server.h"
 #include "operator/controllers.h"
 #include "operator/kube/reflector.h"
+#include "operator/security/store_keys.h"
 #include "operator/triggers.h"
 
 namespace flamefleet {
@@ -212,9 +213,10 @@ class Bench {
   EventRecorder events_{*writes_, SystemClock(), metrics_, "bench"};
   std::map<std::string, std::shared_ptr<const plan::NodeAssignment>> assignments_;
   PodSums pod_sums_;
-  const ControllerContext context_{cache_,    agents_,       assignments_,
-                                   pod_sums_, applier_,      status_,
-                                   events_,   SystemClock(), {"flamefleet-system", "i", ""}};
+  security::StoreKeys store_keys_{*writes_, SystemClock(), "flamefleet-system"};
+  const ControllerContext context_{
+      cache_,  agents_, assignments_, pod_sums_,     applier_,
+      status_, events_, store_keys_,  SystemClock(), {"flamefleet-system", "i", ""}};
   PoolController pools_{context_};
   BackendController backends_{context_};
   TimedNodes nodes_{context_};

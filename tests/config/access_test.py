@@ -88,13 +88,17 @@ class Access(unittest.TestCase):
             return self.server.kubectl("auth", "can-i", verb, f"services/{name}", "--subresource=proxy", "-n", namespace,
                                        f"--as={user}").output.strip() == "yes"
 
-        store = "flamefleet-store-default:http"
+        store = "https:flamefleet-store-default:https"
         wait_until("the authorizer sees the binding", lambda: may("reader", "get", store))
         for user in ("dev", "lead", "guest", "sre", AGENT, OPERATOR):
             self.assertFalse(may(user, "get", store), user)
         for verb, name, namespace in (("create", store, NAMESPACE), ("get", "flamefleet-operator:agents", NAMESPACE),
                                       ("get", store, "shop")):
             self.assertFalse(may("reader", verb, name, namespace), (verb, name, namespace))
+        readable = [secret for secret in ("flamefleet-store-default-reader", "flamefleet-stores", "flamefleet-operator-tls")
+                    if self.server.kubectl("auth", "can-i", "get", f"secrets/{secret}", "-n", NAMESPACE,
+                                           "--as=reader").output.strip() == "yes"]
+        self.assertEqual(readable, ["flamefleet-store-default-reader"])
 
     def test_agents_may_do_nothing(self):
         resources = (*KINDS, "pods", "nodes", "secrets", "configmaps", "daemonsets.apps")

@@ -9,7 +9,8 @@ HEAD = """\
 
 <!-- Made by `make docs-update` of what the programs expose; a test compares. Do not edit. -->
 Each program answers `GET /metrics` in the Prometheus text format: the operator on port 8081 of the Service
-`flamefleet-operator`, each agent on port 9090 of its pod, the store on port 4040. Counters start at 0 for every label
+`flamefleet-operator`, each agent on port 9090 of its pod, the store on port 4040
+(a managed one on port 9090). Counters start at 0 for every label
 value, so a rate is never missing; no label names a pod or a node. The operator's `controller_runtime_*`, `workqueue_*`,
 `rest_client_*` and `leader_election_*` are named as those of other operators, so dashboards for these work.
 """

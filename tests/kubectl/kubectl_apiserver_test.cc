@@ -271,16 +271,20 @@ TEST_F(KubectlTest, WhyThereAreNoProfilesIsSaid) {
   const Output no_store = Run(top);
   EXPECT_EQ(no_store.code, 2);
   EXPECT_THAT(no_store.errors, HasSubstr("there is no store: "));
-  EXPECT_THAT(no_store.errors, HasSubstr("services \"flamefleet-store-main\" not found"));
-  EXPECT_THAT(Run(top + "--backend elsewhere").errors,
-              HasSubstr("flamefleet-system/flamefleet-store-elsewhere"));
+  EXPECT_THAT(no_store.errors, HasSubstr("secrets \"flamefleet-store-main-reader\" not found"));
+  EXPECT_THAT(Run(top + "--backend elsewhere").errors, HasSubstr("flamefleet-store-elsewhere"));
 
   // As it is while the store's pod does not run.
   server_->MustKubectl({"create", "-f", "-"}, R"(
 apiVersion: v1
 kind: Service
 metadata: {name: flamefleet-store-idle, namespace: flamefleet-system}
-spec: {ports: [{name: http, port: 4040}]}
+spec: {ports: [{name: https, port: 4443}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: flamefleet-store-idle-reader, namespace: flamefleet-system}
+stringData: {username: reader, password: hush}
 ---
 apiVersion: v1
 kind: Endpoints
@@ -298,7 +302,7 @@ metadata: {name: flamefleet-store-idle, namespace: flamefleet-system}
   EXPECT_THAT(no_backends.errors, HasSubstr("you may not list profilingbackends"));
   const Output no_right = Run(top + "--backend main", team);
   EXPECT_EQ(no_right.code, 2);
-  EXPECT_THAT(no_right.errors, HasSubstr("cannot get resource \"services/proxy\""));
+  EXPECT_THAT(no_right.errors, HasSubstr("cannot get resource \"secrets\""));
   EXPECT_THAT(no_right.errors, HasSubstr("ClusterRole flamefleet-profile-reader"));
 }
 

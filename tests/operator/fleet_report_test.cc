@@ -77,19 +77,25 @@ TEST(FleetPublisher, EachStoreIsToldAndOneThatIsAwayKeepsNobodyWaiting) {
   HttpServerOptions options;
   options.listen = "127.0.0.1:0";
   const auto server = HttpServer::Create(options, [&](const HttpServerRequest& request) {
-    heard.push_back(request.method + " " + request.path + " " + request.body);
+    heard.push_back(request.Header("authorization") + " " + request.method + " " + request.path +
+                    " " + request.body);
     return HttpServerResponse{.status = 204, .content_type = ""};
   });
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string url = "http://127.0.0.1:" + std::to_string((*server)->port());
-  std::vector<std::string> endpoints = {"http://127.0.0.1:1", "no url", url};
+  std::vector<plan::Backend> stores(4);
+  stores[0].endpoint = "http://127.0.0.1:1";
+  stores[1].endpoint = "no url";
+  stores[2] = {.endpoint = url, .authorization = "Bearer hush"};
+  stores[3] = {.endpoint = url + "/other", .hold = true};  // without keys yet
   std::string report = R"({"pools":1})";
-  FleetPublisher publisher([&] { return endpoints; }, [&] { return report; });
+  FleetPublisher publisher([&] { return stores; }, [&] { return report; });
   publisher.Publish({});
   report = R"({"pools":2})";
   publisher.Publish({});
-  EXPECT_THAT(heard, ElementsAre(R"(POST /fleet {"pools":1})", R"(POST /fleet {"pools":2})"));
-  endpoints.clear();
+  EXPECT_THAT(heard, ElementsAre(R"(Bearer hush POST /fleet {"pools":1})",
+                                 R"(Bearer hush POST /fleet {"pools":2})"));
+  stores.clear();
   publisher.Publish({});
   EXPECT_EQ(heard.size(), 2U);
 }

@@ -10,6 +10,7 @@
 #include "base/http/server.h"
 #include "operator/control/control_server.h"
 #include "operator/controllers.h"
+#include "operator/security/store_keys.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace flamefleet {
@@ -63,6 +64,7 @@ class NodeControllerTest : public testing::Test {
     applier_.emplace(*client_, *own_writes_, metrics_);
     status_.emplace(*client_, *own_writes_, clock_, metrics_);
     events_.emplace(*client_, clock_, metrics_, "me");
+    store_keys_.emplace(*client_, clock_, kNamespace);
     context_.emplace(ControllerContext{cache_,
                                        agents_,
                                        assignments_,
@@ -70,6 +72,7 @@ class NodeControllerTest : public testing::Test {
                                        *applier_,
                                        *status_,
                                        *events_,
+                                       *store_keys_,
                                        clock_,
                                        {kNamespace, "image", ""}});
     controller_.emplace(*context_);
@@ -117,6 +120,7 @@ class NodeControllerTest : public testing::Test {
   std::optional<Applier> applier_;
   std::optional<StatusWriter> status_;
   std::optional<EventRecorder> events_;
+  std::optional<security::StoreKeys> store_keys_;
   std::optional<ControllerContext> context_;
   std::optional<NodeController> controller_;
 };

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/base64.h"
 #include "tests/operator/apiserver_fixture.h"
 #include "tests/operator/fake_agent.h"
 #include "tests/operator/operator_process.h"
@@ -264,13 +265,56 @@ TEST_F(OperatorTest, AManagedStoreComesAndGoesWithItsField) {
   ASSERT_TRUE(Eventually([&] { return there("deployment") && there("service"); }));
   EXPECT_TRUE(Eventually([] {
     return Get("pb", "main", "").value("/status/endpoint"_json_pointer, "") ==
-           "http://flamefleet-store-main.flamefleet-system.svc:4040";
+           "https://flamefleet-store-main.flamefleet-system.svc:4443";
   }));
   Apply({{"apiVersion", "flamefleet.dev/v1alpha1"},
          {"kind", "ProfilingBackend"},
          {"metadata", {{"name", "main"}}},
          {"spec", {{"default", true}, {"type", "Pyroscope"}, {"endpoint", "http://p:4040"}}}});
   EXPECT_TRUE(Eventually([&] { return !there("deployment") && !there("service"); }));
+}
+
+TEST_F(OperatorTest, AManagedStoreHasKeysThatAgentsGetAndAPasswordForPeople) {
+  const auto agent = StartFleet();
+  const auto value = [](const std::string& secret, const std::string& key) {
+    const json object = Get("secret", secret, kNamespace);
+    if (object.is_null()) return std::string();
+    return *DecodeBase64(object.value(json::json_pointer("/data/" + key), ""));
+  };
+  const auto authorization = [&] { return agent->Config().backends(0).authorization(); };
+  ASSERT_TRUE(Eventually([&] { return !authorization().empty(); }));
+  const std::string token = value("flamefleet-stores", "main.token");
+  EXPECT_EQ(authorization(), "Bearer " + token);
+  EXPECT_FALSE(agent->Config().backends(0).hold());
+  EXPECT_EQ(agent->Config().backends(0).ca_pem(), value("flamefleet-stores", "trust"));
+  const std::string reader = "flamefleet-store-main-reader";
+  EXPECT_EQ(value(reader, "username"), "reader");
+  const auto auth = [&] { return value("flamefleet-stores", "main.auth"); };
+  EXPECT_EQ(auth(),
+            "write bearer " + token + "\nread basic reader:" + value(reader, "password") + "\n");
+  EXPECT_EQ(Get("secret", reader, kNamespace)["metadata"]["ownerReferences"][0]["name"], "main");
+
+  // Another password, one that is none, and none at all.
+  const auto put = [&](const std::string& password) {
+    server_->MustKubectl({"patch", "secret", reader, "-n", kNamespace, "-p",
+                          json{{"stringData", {{"password", password}}}}.dump()});
+  };
+  put("other");
+  EXPECT_TRUE(Eventually([&] { return auth().ends_with("read basic reader:other\n"); }));
+  put("two words");
+  EXPECT_TRUE(Eventually([&] {
+    return Condition(Get("pb", "main", ""), "Ready")
+               .value("message", "")
+               .find("want username and password") != std::string::npos;
+  }));
+  EXPECT_EQ(auth(), "write bearer " + token + "\n");
+  server_->MustKubectl({"delete", "secret", reader, "-n", kNamespace});
+  EXPECT_TRUE(Eventually([&] { return auth().find("read basic reader:") != std::string::npos; }));
+  EXPECT_EQ(authorization(), "Bearer " + token);
+
+  server_->MustKubectl({"delete", "secret", "flamefleet-stores", "-n", kNamespace});
+  EXPECT_TRUE(
+      Eventually([&] { return !authorization().empty() && authorization() != "Bearer " + token; }));
 }
 
 TEST_F(OperatorTest, AStoreThatGetsAVolumeLosesItsDeployment) {
@@ -340,7 +384,7 @@ TEST_F(OperatorTest, AnAgentGetsASnapshotAndThenWhatChanges) {
   EXPECT_EQ(agent->Config().sampling_frequency_hz(), 19U);
   ASSERT_EQ(agent->Config().backends_size(), 1);
   EXPECT_EQ(agent->Config().backends(0).endpoint(),
-            "http://flamefleet-store-main.flamefleet-system.svc:4040");
+            "https://flamefleet-store-main.flamefleet-system.svc:4443");
   const auto pod = agent->Pod("checkout-1");
   ASSERT_EQ(pod.containers_size(), 1);
   EXPECT_EQ(pod.containers(0).id(), "checkout-1");

@@ -109,12 +109,15 @@ bool OperatorProcess::Settles(const ApiServer& server) const {
   constexpr std::array<std::pair<const char*, const char*>, 3> kKinds = {
       {{"pool", "ap"}, {"backend", "pb"}, {"target", "pt"}}};
   for (const auto& [controller, kind] : kKinds) {
-    const std::string series = "controller_runtime_reconcile_total{controller=\"" +
-                               std::string(controller) + "\",result=\"success\"}";
-    const double before = Metric(series);
+    const auto reconciled = [&, name = std::string(controller)] {
+      const std::string series =
+          "controller_runtime_reconcile_total{controller=\"" + name + "\",result=\"";
+      return Metric(series + "success\"}") + Metric(series + "requeue_after\"}");
+    };
+    const double before = reconciled();
     server.MustKubectl({"annotate", kind, "--all", "-A", "--overwrite",
                         "test=" + std::to_string(static_cast<int64_t>(before))});
-    if (!Eventually([&] { return Metric(series) > before; })) return false;
+    if (!Eventually([&] { return reconciled() > before; })) return false;
   }
   return true;
 }

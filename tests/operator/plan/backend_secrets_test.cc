@@ -75,6 +75,32 @@ TEST_F(BackendSecretsTest, WhatOpensTheClusterIsSentToNoBackend) {
   EXPECT_EQ(backend_.authorization, "");
 }
 
+TEST_F(BackendSecretsTest, AManagedStoreHasWhatTheOperatorMadeForIt) {
+  spec_.managed_store.emplace();
+  const auto fill = [&] {
+    backend_ = {.name = "main"};
+    const auto problem = FillCredentials(spec_, "ns", secrets_, backend_);
+    return problem ? std::string(problem->reason) : "";
+  };
+  EXPECT_EQ(fill(), reasons::kSecretNotRead);
+  secrets_[kStoreSecret] = nullptr;
+  EXPECT_EQ(fill(), reasons::kSecretNotRead);
+  Put(kStoreSecret, {{"trust", "CA"}, {"other.token", "hush"}});
+  EXPECT_EQ(fill(), reasons::kSecretNotRead);
+  EXPECT_EQ(backend_.ca_pem, "");
+  Put(kStoreSecret, {{"trust", "CA"}, {"other.token", "hush"}, {"main.token", "mine"}});
+  EXPECT_EQ(fill(), "");
+  EXPECT_EQ(backend_.ca_pem, "CA");
+  EXPECT_EQ(backend_.authorization, "Bearer mine");
+}
+
+TEST_F(BackendSecretsTest, TheKeysOfManagedStoresAreSentToNoOtherBackend) {
+  Put(kStoreSecret, {{"main.token", "hush"}});
+  spec_.auth.bearer_token = {kStoreSecret, "main.token"};
+  EXPECT_EQ(Fill(), reasons::kInvalidSecret);
+  EXPECT_EQ(backend_.authorization, "");
+}
+
 TEST_F(BackendSecretsTest, AValueThatAHeaderCannotCarryIsRefusedAndNotRepeated) {
   spec_.auth.bearer_token = {"login", "token"};
   for (const char* token : {"hush hush", "hush\r\nX-Evil: 1", "h\xc3\xbcsh"}) {
@@ -110,6 +136,7 @@ TEST_F(BackendSecretsTest, ACaMustBePem) {
 
 TEST_F(BackendSecretsTest, ABackendWithoutItsSecretIsHeldAndStopsItsCollections) {
   api::ProfilingBackend backend = DefaultBackend();
+  backend.spec.managed_store.reset();
   backend.spec.auth.bearer_token = {"login", "token"};
   const api::ProfilingTarget target = Target("t", {{.type = ProfileType::kCpu}});
   const api::Pod pod = RunningPod();
@@ -127,8 +154,11 @@ TEST_F(BackendSecretsTest, ABackendWithoutItsSecretIsHeldAndStopsItsCollections)
   EXPECT_EQ(plan().collections.size(), 1U);
 }
 
-TEST(SecretNames, AreThoseThatBackendsName) {
+TEST(SecretNames, AreThoseThatBackendsNameAndThoseOfManagedStores) {
   auto backend = std::make_shared<api::ProfilingBackend>(DefaultBackend());
+  EXPECT_EQ(SecretNames({backend}),
+            (std::set<std::string>{kTlsSecret, kStoreSecret, "flamefleet-store-default-reader"}));
+  backend->spec.managed_store.reset();
   EXPECT_EQ(SecretNames({backend}), std::set<std::string>{});
   backend->spec.tls.ca = {"ca", "ca.crt"};
   backend->spec.auth.basic_secret = "login";

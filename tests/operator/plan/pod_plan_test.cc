@@ -300,7 +300,7 @@ TEST(BackendTable, TheOldestDefaultIsTheDefault) {
   EXPECT_EQ(BackendTable({&a, &b}, "ns").default_name(), "b");
   b.meta.deleting = true;
   EXPECT_EQ(BackendTable({&a, &b}, "ns").default_name(), "a");
-  EXPECT_EQ(BackendTable({&a}, "ns").Find("")->endpoint, "http://flamefleet-store-a.ns.svc:4040");
+  EXPECT_EQ(BackendTable({&a}, "ns").Find("")->endpoint, "https://flamefleet-store-a.ns.svc:4443");
   EXPECT_EQ(BackendTable({&a}, "ns").Find("")->protocol, BackendProtocol::kPyroscope);
   a.spec.type = api::BackendType::kParca;
   EXPECT_EQ(BackendTable({&a}, "ns").Find("")->protocol, BackendProtocol::kParca);
@@ -412,6 +412,7 @@ TEST(AssignHost, IsTheNodeIntoTheDefaultBackend) {
 TEST(AssignHost, IsNothingWithoutABackendThatCanBeUsed) {
   EXPECT_FALSE(AssignHost("n1", BackendTable({}, "flamefleet-system")).has_value());
   api::ProfilingBackend backend = DefaultBackend();
+  backend.spec.managed_store.reset();
   backend.spec.auth.bearer_token = api::SecretKey{"login", "token"};
   // Not read yet: it is held, which is no reason to do nothing. Not there: it is.
   EXPECT_TRUE(AssignHost("n1", BackendTable({&backend}, "flamefleet-system")).has_value());
