@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/write_all.h"
-
 namespace flamefleet {
 
 void UniqueFd::reset(int fd) {
@@ -57,6 +55,16 @@ Status PreadExact(int fd, std::span<std::byte> buffer, uint64_t offset) {
     if (got == 0) return DataLossError("pread at " + std::to_string(offset) + ": end of file");
     buffer = buffer.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
+  }
+  return OkStatus();
+}
+
+Status WriteAll(int fd, std::span<const char> bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoError(errno, "write " + name);
+    bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return OkStatus();
 }

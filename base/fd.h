@@ -47,6 +47,9 @@ Result<std::string> ReadFd(int fd, size_t max_bytes, const std::string& name);
 // position.
 Status PreadExact(int fd, std::span<std::byte> buffer, uint64_t offset);
 
+// In as many calls as that takes; some of it may be written when it fails. `name` is for the error.
+Status WriteAll(int fd, std::span<const char> bytes, const std::string& name);
+
 // Writes all of it, then renames over `path`: a reader sees the old or the new file. Not synced to
 // disk.
 Status WriteFileAtomically(const std::string& path, std::span<const char> content, unsigned mode);

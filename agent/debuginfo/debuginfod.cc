@@ -18,7 +18,6 @@
 #include "base/http/url.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "base/write_all.h"
 
 namespace flamefleet::agent {
 namespace {

@@ -14,7 +14,6 @@
 #include "agent/stack/unwind_request.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/write_all.h"
 
 namespace flamefleet::agent {
 namespace {

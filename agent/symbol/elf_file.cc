@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/hex.h"
+
 namespace flamefleet::agent {
 namespace {
 
@@ -127,16 +129,6 @@ std::optional<uint64_t> ElfFile::BiasOfMapping(uint64_t start, uint64_t size,
       return (start - offset) - (segment.address - segment.offset);
   }
   return std::nullopt;
-}
-
-std::string ToHex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    text += kDigits[static_cast<uint8_t>(c) >> 4];
-    text += kDigits[static_cast<uint8_t>(c) & 15];
-  }
-  return text;
 }
 
 std::string BuildIdOfNotes(std::string_view notes) {

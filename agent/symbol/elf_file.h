@@ -106,9 +106,6 @@ inline Result<ElfFile> ReadElfFile(int fd) {
   return ReadElfFile(ByteSource(fd));
 }
 
-// As build IDs are written.
-std::string ToHex(std::string_view bytes);
-
 // The GNU build ID in a run of ELF notes, in hexadecimal; "" when there is none.
 std::string BuildIdOfNotes(std::string_view notes);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/symbol/symbol_reader.h"
+#include "base/hex.h"
 
 namespace flamefleet::agent {
 namespace {

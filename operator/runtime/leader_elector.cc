@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/thread.h"
 
@@ -40,11 +42,9 @@ std::string NewIdentity() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   std::random_device random;
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string identity = std::string(host.data()) + "_";
-  for (int i = 0; i < 16; ++i)
-    identity += kDigits[random() % 16];
-  return identity;
+  std::array<char, 8> bytes{};
+  std::ranges::generate(bytes, [&] { return static_cast<char>(random()); });
+  return std::string(host.data()) + "_" + ToHex({bytes.data(), bytes.size()});
 }
 
 LeaderElector::LeaderElector(RestClient& client, LeaseOptions options, const Clock& clock,

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/log.h"
 #include "operator/plan/names.h"
 #include "operator/plan/objects.h"
@@ -26,13 +27,7 @@ constexpr const char* kPasswordKey = "password";
 Result<std::string> RandomSecret() {
   std::array<unsigned char, 24> bytes{};
   if (RAND_bytes(bytes.data(), bytes.size()) != 1) return InternalError("make a secret: OpenSSL");
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return ToHex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::string ValueOf(const api::StringMap& data, const std::string& key) {
