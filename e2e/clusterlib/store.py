@@ -5,6 +5,7 @@ import base64
 import re
 import ssl
 import tempfile
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from .shell import run
 
 TIMEOUT_SECONDS = 20
+REFUSED_SECONDS = 20  # a ready pod is behind its Service only when the proxy of the node has heard of it
 # "Showing nodes accounting for 2100ms, 100% of 2100ms total"
 _TOTAL = re.compile(r"of ([0-9.]+)\S* total")
 # "    1470ms 70.00% 70.00%     1480ms 70.48%  burn_seventy"
@@ -61,8 +63,7 @@ class Store:
     def download(self, query, since, until="now"):
         """A gzip-compressed pprof, or nothing when no series matches."""
         try:
-            with self.open(self.pprof_url(query, since, until)) as answer:
-                return answer.read()
+            return self._read(self.pprof_url(query, since, until))
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return b""
@@ -70,8 +71,21 @@ class Store:
 
     def get(self, path, **parameters):
         url = f"{self.url}{path}?{urllib.parse.urlencode(parameters)}"
-        with self.open(url) as answer:
-            return answer.read().decode()
+        return self._read(url).decode()
+
+    def _read(self, url):
+        """An answer of the store, whatever its code; no answer is waited for."""
+        deadline = time.monotonic() + REFUSED_SECONDS
+        while True:
+            try:
+                with self.open(url) as answer:
+                    return answer.read()
+            except urllib.error.HTTPError:
+                raise
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
 
 
 def parse_top(text):
