@@ -73,7 +73,7 @@ def _move_to_release_namespace(template):
             if isinstance(value, (dict, list)):
                 walk(value)
             elif value == NAMESPACE:
-                node[key] = template.expression("{{ .Release.Namespace }}")
+                node[key] = template.expression("{{ .Release.Namespace | quote }}")
     walk(template.item)
 
 
@@ -86,8 +86,9 @@ def _parametrize_operator(template, available):
     container["image"] = template.expression('{{ include "flamefleet.image" . | quote }}')
     template.add(container, '{{- with .Values.image.pullPolicy }}\nimagePullPolicy: {{ . }}\n{{- end }}')
     template.add(container["args"], '{{- with .Values.watchNamespaces }}\n'
-                                    '{{- range append . $.Release.Namespace | uniq }}\n'
-                                    '- --watch-namespace={{ . }}\n{{- end }}\n{{- end }}')
+                                    '{{- range without . $.Release.Namespace }}\n'
+                                    '- --watch-namespace={{ . }}\n{{- end }}\n'
+                                    '- --watch-namespace=$(FLAMEFLEET_NAMESPACE)\n{{- end }}')
     template.add(container["args"], '{{- if ne .Values.operator.logLevel "info" }}\n'
                                     '- --log-level={{ .Values.operator.logLevel }}\n{{- end }}')
     del container["resources"]
@@ -104,8 +105,8 @@ def _parametrize_operator(template, available):
 def _add_watched_namespaces(folder, item):
     """The RoleBinding of each namespace whose pods the operator watches, in place of that of its own."""
     template = Template(item)
-    template.item["metadata"]["namespace"] = template.expression("{{ . }}")
-    template.item["subjects"][0]["namespace"] = template.expression("{{ $.Release.Namespace }}")
+    template.item["metadata"]["namespace"] = template.expression("{{ . | quote }}")
+    template.item["subjects"][0]["namespace"] = template.expression("{{ $.Release.Namespace | quote }}")
     (folder / "templates" / "rolebinding_watched_namespaces.yaml").write_text(
         "{{- with .Values.watchNamespaces }}\n{{- range append . $.Release.Namespace | uniq }}\n---\n"
         f"{template.text()}{{{{- end }}}}\n{{{{- end }}}}\n")

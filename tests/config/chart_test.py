@@ -137,8 +137,13 @@ class Chart(unittest.TestCase):
             self.assertEqual(item["subjects"][0]["namespace"], NAMESPACE)
         arguments = objects["apps/v1", "Deployment", NAMESPACE, "flamefleet-operator"]["spec"]["template"]["spec"]["containers"][0]["args"]
         self.assertEqual([argument for argument in arguments if "namespace" in argument],
-                         [f"--watch-namespace={name}" for name in ("shop", "payments", NAMESPACE)])
+                         [f"--watch-namespace={name}" for name in ("shop", "payments", "$(FLAMEFLEET_NAMESPACE)")])
         self.assertNotIn("flamefleet-operator-pods", [key[3] for key in objects if key[1] == "ClusterRoleBinding"])
+
+    def test_names_of_digits_are_names(self):
+        text = self.helm("template", "flamefleet", self.package, "--namespace", "2026", "--set-string", "watchNamespaces[0]=7e1")
+        namespaces = {item["metadata"].get("namespace") for item in yaml.safe_load_all(text) if item}
+        self.assertEqual(namespaces, {None, "2026", "7e1", "default"})
 
     def test_wrong_values_are_refused_with_their_field(self):
         for setting, field in (("operator.replica=2", "replica"),

@@ -5,6 +5,8 @@ accepted.yaml, and refuses those of refused.yaml with a message that says which 
 import json
 import os
 import pathlib
+import re
+import shutil
 import tempfile
 import unittest
 
@@ -86,6 +88,34 @@ class Config(unittest.TestCase):
         for applied in ("deployment.apps/flamefleet-operator configured", "poddisruptionbudget.policy/flamefleet-operator created",
                         "servicemonitor.monitoring.coreos.com/flamefleet-operator created"):
             self.assertIn(applied, result.output)
+
+    def kustomize(self, overlay):
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.relpath(CONFIG, os.path.realpath(folder))
+            shutil.copy(CONFIG / "samples" / "watched_namespace.yaml", folder)
+            pathlib.Path(folder, "kustomization.yaml").write_text(overlay.replace("https://.../config", config))
+            return self.kubectl("kustomize", folder)
+
+    def test_another_namespace_is_one_line_of_a_kustomization(self):
+        components = [f"https://.../config/{name}" for name in ("high-availability", "namespaced", "network-policy", "prometheus")]
+        result = self.kustomize(json.dumps({"resources": ["https://.../config/default"], "components": components, "namespace": "profiling"}))
+        self.assertEqual(result.returncode, 0, result.output)
+        self.assertEqual([line for line in result.stdout.splitlines() if "flamefleet-system" in line], [])
+
+    def test_kustomizations_that_pages_and_comments_show_render(self):
+        shown = {path: re.sub("^#   ", "", "\n".join(re.findall("^#   .*", path.read_text(), re.MULTILINE)), flags=re.MULTILINE)
+                 for path in CONFIG.glob("*/kustomization.yaml")}
+        for page in (ROOT / "docs").glob("*.md"):
+            for number, block in enumerate(re.findall("^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)):
+                shown[page, number] = block
+        ours = {where: text for where, text in shown.items() if text.startswith("resources: [https://.../config")}
+        self.assertGreaterEqual(len(ours), 6)
+        for where, text in ours.items():
+            with self.subTest(where):
+                result = self.kustomize(text)
+                self.assertEqual(result.returncode, 0, result.output)
+                for item in re.findall("value: (--.*)}", text):
+                    self.assertIn(f"- {item}\n", result.stdout)
 
     def test_another_manager_applies_twice_and_changes_nothing(self):
         def applied(item):
