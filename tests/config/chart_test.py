@@ -151,6 +151,7 @@ class Chart(unittest.TestCase):
                                ("operator.logLevel=loud", "/operator/logLevel"),
                                ("operator.resources.limits.memory=lots", "/operator/resources/limits/memory"),
                                ("image.tag=a/b", "/image/tag"),
+                               ("image.repository=registry.example:5000/flamefleet:1", "/image/repository"),
                                ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
                                ("images.tag=x", "images"),
                                ("agentPool.spec.samplng.frequency=97", "samplng"),
