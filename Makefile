@@ -106,7 +106,7 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	tests/bench/agent_minute
 	tests/bench/agent_budget
 	tests/bench/agent_churn
-	tests/bench/stacks_beside_perf
+	tests/fidelity/stacks_beside_perf
 	FF_FIDELITY_SAMPLES=64000 build/release/bin/fidelity_test
 	cd tests/bench/controlload && go build -o ../../../build/release/bin/controlload .
 	ulimit -n 16384 && cd build/release/bin && ./controlload ./control_bench_server "./controlload -serve"

@@ -28,7 +28,7 @@
 #include "base/stack_ends.h"
 #include "bpf/passing.skel.h"
 #include "bpf/profiler.h"
-#include "tests/bench/passing.h"
+#include "tests/fidelity/passing.h"
 
 namespace flamefleet::agent {
 namespace {

@@ -4,7 +4,7 @@
 // The program brings the types that the header needs.
 // clang-format off
 #include "bpf/profiler.bpf.c"
-#include "tests/bench/passing.h"
+#include "tests/fidelity/passing.h"
 // clang-format on
 
 SEC("perf_event")

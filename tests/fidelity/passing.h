@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-// What tests/bench/passing.bpf.c puts into the ring beside the records of bpf/profiler.h.
+// What tests/fidelity/passing.bpf.c puts into the ring beside the records of bpf/profiler.h.
 #pragma once
 
 #include "bpf/profiler.h"
