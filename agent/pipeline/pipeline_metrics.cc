@@ -93,7 +93,8 @@ PipelineMetrics::PipelineMetrics(Metrics* metrics)
                                    "Memory of the symbol tables that are kept.")),
       names_refused_(metrics->Counter("flamefleet_agent_symbol_names_refused_total",
                                       "Functions that kept their address for a name: the names of "
-                                      "one window took too much memory.")),
+                                      "one window, or of code made at run time, took too much "
+                                      "memory.")),
       other_samples_(metrics->Counter("flamefleet_agent_host_samples_other_total",
                                       "CPU samples of the host's processes that are in the series "
                                       "\"other\": too many names.")) {

@@ -168,11 +168,16 @@ Result<std::string> AnswerJitDump(std::span<const int> files, std::string_view a
 }
 
 Status JitDump::Update(const MappedFile& file, ParserProcess* parser) {
-  const Status refused = InvalidArgumentError("read jitdump: it was refused before");
-  if (is_refused_) return refused;
   // Not file.size: it has grown since it was opened.
   struct stat info {};
   if (::fstat(file.fd.get(), &info) != 0) return ErrnoError(errno, "look at jitdump");
+  if (file.device != device_ || file.inode != inode_ ||
+      static_cast<uint64_t>(info.st_size) < offset_) {
+    *this = JitDump();
+    device_ = file.device;
+    inode_ = file.inode;
+  }
+  if (is_refused_) return InvalidArgumentError("read jitdump: it was refused before");
   const int files[] = {file.fd.get()};
   for (uint64_t records = 0; records < kMaxJitRecordsPerUpdate; records += last_records_) {
     ByteWriter arguments;

@@ -4,10 +4,11 @@
 //
 // The file is read by the parsing child, and only what was appended since the last time; the code
 // that it holds beside the names is passed over. A later record wins over every earlier one that it
-// overlaps.
+// overlaps. Another file, or one that has become shorter, is read from its start.
 //
 // Thread: one owner. Units: addresses of the process. Bounds: kMaxJitRecordsPerUpdate; those of
-// MadeFunctions. Errors: of another form kInvalidArgument, now and for every further Update.
+// MadeFunctions. Errors: of another form kInvalidArgument, now and for every further Update with
+// that file.
 // Source: tools/perf/Documentation/jitdump-specification.txt of the kernel
 #pragma once
 
@@ -41,6 +42,8 @@ class JitDump {
   size_t Bytes() const { return functions_.Bytes(); }
 
  private:
+  uint64_t device_ = 0;
+  uint64_t inode_ = 0;
   uint64_t offset_ = 0;        // in the file, of what was not read yet
   uint64_t last_records_ = 0;  // of the last answer
   bool is_refused_ = false;

@@ -5,7 +5,7 @@
 // it overlaps.
 //
 // Thread: one owner. Units: addresses of the process. Bounds: kMaxMadeFunctions and
-// kMaxMadeNamesBytes, over which all earlier ones are forgotten.
+// kMaxMadeNamesBytes, over which those that were inserted first are forgotten, down to half.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,8 @@ class MadeFunctions {
   size_t Bytes() const { return functions_.size() * kNodeBytes + names_.capacity(); }
 
  private:
+  void MakeRoom();
+
   static constexpr size_t kNodeBytes = 80;
   struct Function {
     uint64_t end = 0;
@@ -40,7 +42,7 @@ class MadeFunctions {
   };
 
   std::map<uint64_t, Function> functions_;  // by start; none overlaps another
-  std::string names_;
+  std::string names_;  // in the order of insertion; of functions that are gone as well
 };
 
 }  // namespace flamefleet::agent

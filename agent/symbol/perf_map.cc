@@ -53,6 +53,15 @@ void ParseLine(std::string_view line, std::vector<Line>* lines, std::string* nam
   names->append(line);
 }
 
+// What is in the file right before the offset.
+std::string ReadTail(int fd, uint64_t offset) {
+  std::string tail(std::min<uint64_t>(offset, kPerfMapTailBytes), '\0');
+  const ssize_t got =
+      ::pread(fd, tail.data(), tail.size(), static_cast<off_t>(offset - tail.size()));
+  tail.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return tail;
+}
+
 }  // namespace
 
 Result<std::string> AnswerPerfMap(std::span<const int> files, std::string_view arguments) {
@@ -87,12 +96,18 @@ Result<std::string> AnswerPerfMap(std::span<const int> files, std::string_view a
   return writer.Take();
 }
 
+bool PerfMap::IsContinuedBy(const MappedFile& file) const {
+  return file.device == device_ && file.inode == inode_ && file.size >= offset_ &&
+         ReadTail(file.fd.get(), offset_) == tail_;
+}
+
 Status PerfMap::Update(const MappedFile& file, ParserProcess* parser) {
-  if (file.device != device_ || file.inode != inode_ || file.size < offset_) {
+  if (!IsContinuedBy(file)) {
     functions_.Clear();
     device_ = file.device;
     inode_ = file.inode;
     offset_ = 0;
+    tail_.clear();
   }
   const bool skips = file.size - offset_ > kMaxPerfMapReadBytes;
   if (skips) offset_ = file.size - kMaxPerfMapReadBytes;
@@ -109,6 +124,7 @@ Status PerfMap::Update(const MappedFile& file, ParserProcess* parser) {
     if (!consumed.ok()) return consumed.status();
     if (*consumed == 0) break;  // half a line: the process is just writing it
     offset_ += *consumed;
+    tail_ = ReadTail(file.fd.get(), offset_);
   }
   return OkStatus();
 }

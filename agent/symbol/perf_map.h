@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PerfMap: names of code that a process makes at run time, from the /tmp/perf-PID.map it writes.
 //
-// The file is read by the parsing child, and only what was appended since the last time. Each line
+// The file is read by the parsing child, and only what was appended since the last time; one that
+// was written anew, as a JVM does with each `jcmd PID Compiler.perfmap`, from its start. Each line
 // is "START SIZE NAME", numbers hexadecimal with or without 0x. A later line wins over every
 // earlier one that it overlaps.
 //
@@ -24,6 +25,7 @@ namespace flamefleet::agent {
 
 constexpr uint64_t kMaxPerfMapReadBytes = 8 << 20;
 constexpr uint64_t kMaxPerfMapChunkBytes = 2 << 20;  // per request
+constexpr size_t kPerfMapTailBytes = 256;            // some lines
 
 class PerfMap {
  public:
@@ -40,9 +42,13 @@ class PerfMap {
   size_t Bytes() const { return functions_.Bytes(); }
 
  private:
+  // Whether what was read is still in the file, so that the rest of it can be added.
+  bool IsContinuedBy(const MappedFile& file) const;
+
   uint64_t device_ = 0;
   uint64_t inode_ = 0;
   uint64_t offset_ = 0;  // in the file, of what was not read yet
+  std::string tail_;     // what is right before it, kPerfMapTailBytes at most
   MadeFunctions functions_;
 };
 

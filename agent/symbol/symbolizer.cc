@@ -163,12 +163,17 @@ SymbolFile* Symbolizer::FileOf(const ProcessImage& image, const ImageMapping& ma
   return cached.file.get();
 }
 
-const Symbolizer::MadeCode* Symbolizer::MadeCodeOf(const ProcessImage& image) {
-  if (image.namespace_pid == 0) return nullptr;
-  const auto known = made_code_.find(image.id);
-  if (known != made_code_.end() && known->second.last_window == window_) return &known->second;
-  if (!reads_new_files_) return known == made_code_.end() ? nullptr : &known->second;
-  if (failing_ns_ > kMaxFailingNanos) return nullptr;
+const Symbolizer::MadeCode& Symbolizer::MadeCodeOf(const ProcessImage& image) {
+  MadeCode& code = made_code_[image.id];
+  if (code.last_window != window_ && reads_new_files_ && failing_ns_ <= kMaxFailingNanos) {
+    code.last_window = window_;
+    if (code.retry_window <= window_) ReadMadeCode(image, &code);
+  }
+  if (code.retry_window > window_) names_.CountRefused();
+  return code;
+}
+
+void Symbolizer::ReadMadeCode(const ProcessImage& image, MadeCode* code) {
   // Its own file, or one that root made for it.
   const auto is_its_own = [&image](const MappedFile& file) {
     return file.owner == image.user || file.owner == 0;
@@ -182,21 +187,24 @@ const Symbolizer::MadeCode* Symbolizer::MadeCodeOf(const ProcessImage& image) {
            is_its_own(*mapping.file);
   });
   const bool has_dump = dump != image.mappings.end();
-  if (!has_map && !has_dump && known == made_code_.end()) return nullptr;
-  if (known == made_code_.end()) MakeRoomForMadeCode();
-  MadeCode& code = made_code_[image.id];
-  code.last_window = window_;
+  if (!has_map && !has_dump) return;
   const int64_t start_ns = SystemClock().MonotonicNanos();
-  const bool is_map_read = !has_map || code.map.Update(*map, parser_.get()).ok();
-  const bool is_dump_read = !has_dump || code.dump.Update(*dump->file, parser_.get()).ok();
+  const bool is_map_read = !has_map || code->map.Update(*map, parser_.get()).ok();
+  const bool is_dump_read = !has_dump || code->dump.Update(*dump->file, parser_.get()).ok();
   if (!is_map_read || !is_dump_read) failing_ns_ += SystemClock().MonotonicNanos() - start_ns;
-  return &code;
+  MakeRoomForMadeCode(code);
 }
 
-void Symbolizer::MakeRoomForMadeCode() {
-  while (!made_code_.empty() && MadeCodeBytes() > kMaxMadeCodeBytes) {
-    made_code_.erase(std::ranges::min_element(
-        made_code_, {}, [](const auto& item) { return item.second.last_window; }));
+void Symbolizer::MakeRoomForMadeCode(MadeCode* code) {
+  while (MadeCodeBytes() > kMaxMadeCodeBytes) {
+    const auto oldest = std::ranges::min_element(
+        made_code_, {}, [](const auto& item) { return item.second.last_window; });
+    if (oldest->second.last_window == window_) {
+      MadeCode refused{.last_window = window_, .retry_window = window_ + kRefusedMadeCodeWindows};
+      std::swap(*code, refused);  // an assignment would keep the memory
+      return;
+    }
+    made_code_.erase(oldest);
   }
 }
 
@@ -225,8 +233,8 @@ const SymbolName& Symbolizer::UserName(const ProcessImage& image, const ImageMap
   }
   // What is in no program was made at run time; addresses in its map are those of the process.
   const bool is_made = file == nullptr || !file->is_program();
-  if (const MadeCode* const code = is_made ? MadeCodeOf(image) : nullptr) {
-    if (const std::string_view name = code->Find(address); !name.empty()) {
+  if (is_made && image.namespace_pid != 0) {
+    if (const std::string_view name = MadeCodeOf(image).Find(address); !name.empty()) {
       last_.name = ToUtf8(name);
       last_.system_name = last_.name;
       return last_;

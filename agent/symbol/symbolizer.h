@@ -43,7 +43,10 @@ constexpr int kMaxFileStrikes = 3;
 constexpr int64_t kMaxFailingNanos = 5'000'000'000;
 constexpr std::chrono::milliseconds kMaxLineTime{1000};       // of a window
 constexpr std::chrono::milliseconds kMaxLineTimeOfFile{500};  // of that
-constexpr size_t kMaxMadeCodeBytes = 16 << 20;  // of all processes; those not read for longest go
+// Of all processes; those that were not asked for go, else the names of one that grows are left out
+// for kRefusedMadeCodeWindows, counted.
+constexpr size_t kMaxMadeCodeBytes = 16 << 20;
+constexpr uint64_t kRefusedMadeCodeWindows = 30;
 
 class Symbolizer {
  public:
@@ -108,13 +111,14 @@ class Symbolizer {
   struct MadeCode {
     PerfMap map;
     JitDump dump;
-    uint64_t last_window = 0;  // in which they were read
+    uint64_t last_window = 0;   // in which they were read, or looked for in vain
+    uint64_t retry_window = 0;  // until then there is no room for them
 
     std::string_view Find(uint64_t address) const {
       const std::string_view name = dump.Find(address);
       return name.empty() ? map.Find(address) : name;
     }
-    size_t Bytes() const { return map.Bytes() + dump.Bytes(); }
+    size_t Bytes() const { return sizeof(*this) + map.Bytes() + dump.Bytes(); }
   };
 
   using Files = std::vector<std::shared_ptr<const MappedFile>>;
@@ -141,9 +145,11 @@ class Symbolizer {
   // Those that exist; only the parser can tell which belongs to the program.
   Files FindDebugFiles(const ProcessImage& image, const std::string& path,
                        const ProgramSymbols& symbols);
-  // Null when it says nothing.
-  const MadeCode* MadeCodeOf(const ProcessImage& image);
-  void MakeRoomForMadeCode();
+  // Read once in a window; empty when it says nothing.
+  const MadeCode& MadeCodeOf(const ProcessImage& image);
+  void ReadMadeCode(const ProcessImage& image, MadeCode* code);
+  // For what `code` has grown by; if there is none, it is emptied.
+  void MakeRoomForMadeCode(MadeCode* code);
   size_t FileBytes() const;
   size_t MadeCodeBytes() const;
   std::shared_ptr<const SymbolTable> Share(SymbolTable table, std::string_view encoded);

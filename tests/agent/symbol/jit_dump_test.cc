@@ -102,6 +102,21 @@ TEST_F(JitDumpTest, OfAnotherFormOrMachineNothingIsRead) {
   EXPECT_EQ(parser_->counts().requests, 1u) << "it is not asked for again";
 }
 
+TEST_F(JitDumpTest, AnotherFileAndOneThatBeganAnewAreReadFromTheirStart) {
+  Write(Header(1, 183));
+  EXPECT_EQ(Update().code(), StatusCode::kInvalidArgument);
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  file_ = {.inode = 1};
+  Write(Header() + Load(0x1000, "first", "code") + Load(0x2000, "second", "code"));
+  ASSERT_TRUE(Update().ok());
+  EXPECT_EQ(NameAt(0x2000), "second");
+  ASSERT_EQ(::truncate(path_.c_str(), 0), 0);
+  Write(Header() + Load(0x1000, "anew", "code"));
+  ASSERT_TRUE(Update().ok());
+  EXPECT_EQ(NameAt(0x1000), "anew");
+  EXPECT_EQ(NameAt(0x2000), "");
+}
+
 TEST_F(JitDumpTest, ARecordShorterThanItsHeaderEndsAllReading) {
   Write(Header() + Load(0x1000, "first", "code"));
   ASSERT_TRUE(Update().ok());

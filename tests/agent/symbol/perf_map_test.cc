@@ -82,6 +82,23 @@ TEST_F(PerfMapTest, AFileThatBeganAnewIsReadAnew) {
   EXPECT_EQ(NameAt(0x2000), "");
 }
 
+// As a JVM writes it, again and again, into the same file.
+TEST_F(PerfMapTest, AFileThatWasWrittenAnewAndIsNotShorterIsReadAnew) {
+  Write("1000 10 old\n2000 10 gone\n");
+  ASSERT_TRUE(Update().ok());
+  Write("1000 10 new\n3000 10 come\n", O_TRUNC);
+  ASSERT_TRUE(Update().ok());
+  EXPECT_EQ(NameAt(0x1000), "new");
+  EXPECT_EQ(NameAt(0x2000), "");
+  EXPECT_EQ(NameAt(0x3000), "come");
+  Write("1000 10 newer\n2000 10 here\n4000 10 as well\n", O_TRUNC);
+  ASSERT_TRUE(Update().ok());
+  EXPECT_EQ(NameAt(0x1000), "newer");
+  EXPECT_EQ(NameAt(0x2000), "here");
+  EXPECT_EQ(NameAt(0x3000), "");
+  EXPECT_EQ(NameAt(0x4000), "as well");
+}
+
 TEST_F(PerfMapTest, LinesOfAnotherFormAreLeftOut) {
   Write(
       "\n \nx 10 a\n1000\n1000 \n1000 10\n1000 10 \n1000 0 empty\nffffffffffffffff 2 over\n"
@@ -115,6 +132,30 @@ TEST_F(PerfMapTest, RubbishIsHarmless) {
   EXPECT_TRUE(Update().ok());
   EXPECT_EQ(NameAt(0x1000), "good");
   EXPECT_EQ(parser_->counts().deaths, 0u);
+}
+
+TEST(MadeFunctions, WhatIsCompiledAgainAndAgainCostsOthersNothing) {
+  MadeFunctions functions;
+  functions.Insert(0x1000, 0x2000, "compiled once");
+  const std::string again(kMaxMadeNameBytes, 'a');
+  for (size_t bytes = 0; bytes < 3 * kMaxMadeNamesBytes; bytes += again.size())
+    functions.Insert(0x3000, 0x4000, again);
+  EXPECT_EQ(functions.Find(0x1fff), "compiled once");
+  EXPECT_EQ(functions.Find(0x3fff), again);
+  EXPECT_EQ(functions.size(), 2u);
+}
+
+TEST(MadeFunctions, OfTooManyTheNewestKeepTheirNames) {
+  MadeFunctions functions;
+  const auto name = [](size_t i) { return std::to_string(i) + std::string(i % 100, 'n'); };
+  size_t count = 3 * kMaxMadeFunctions;
+  for (size_t i = 0; i < count; ++i)
+    functions.Insert(i * 16, i * 16 + 16, name(i));
+  EXPECT_LE(functions.size(), kMaxMadeFunctions);
+  EXPECT_LE(functions.Bytes(), 8u << 20);
+  EXPECT_EQ(functions.Find(0), "");
+  for (size_t i = count - kMaxMadeFunctions / 3; i < count; ++i)
+    ASSERT_EQ(functions.Find(i * 16 + 8), name(i));
 }
 
 }  // namespace
