@@ -83,28 +83,44 @@ static __always_inline struct kernfs_node* parent_of(struct kernfs_node* node) {
 }
 
 // The directory of the task's cgroup in the v1 hierarchy of a controller; NULL when it is the root
-// there, or the controller is not on v1.
-static __always_inline struct kernfs_node* v1_directory(struct css_set* set, u32 controller) {
+// there, or the controller is not on v1 (else `is_v1` is set).
+static __always_inline struct kernfs_node* v1_directory(struct css_set* set, u32 controller,
+                                                        bool* is_v1) {
   struct cgroup_subsys_state* css = NULL;
   const void* slot =
       (const void*)set + bpf_core_field_offset(struct css_set, subsys) + controller * sizeof(void*);
   if (bpf_probe_read_kernel(&css, sizeof(css), slot) || !css) return NULL;
   struct cgroup* group = BPF_CORE_READ(css, cgroup);
   if (BPF_CORE_READ(group, root) == BPF_CORE_READ(set, dfl_cgrp, root)) return NULL;
+  *is_v1 = true;
   struct kernfs_node* node = BPF_CORE_READ(group, kn);
   return parent_of(node) ? node : NULL;
 }
 
+// Each hierarchy numbers its directories by itself: these bits, which are in no such number, tell
+// them apart where there are several.
+#define CGROUP_OF_MEMORY (1ull << 63)
+#define CGROUP_BESIDE_V1 (1ull << 62)
+
 // Container runtimes put a container into every v1 hierarchy there is, and into v2 otherwise: so v1
 // first, where the v2 hierarchy of a hybrid host knows only systemd's units.
-static __always_inline struct kernfs_node* cgroup_directory(struct task_struct* task) {
+static __always_inline struct kernfs_node* cgroup_directory(struct task_struct* task, u64* id) {
   struct css_set* set = BPF_CORE_READ(task, cgroups);
   struct kernfs_node* node = NULL;
+  u64 hierarchy = 0;
+  bool is_v1 = false;
   if (bpf_core_enum_value_exists(enum cgroup_subsys_id, pids_cgrp_id))
-    node = v1_directory(set, bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id));
-  if (!node && bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id))
-    node = v1_directory(set, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id));
-  return node ? node : BPF_CORE_READ(set, dfl_cgrp, kn);
+    node = v1_directory(set, bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id), &is_v1);
+  if (!node && bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id)) {
+    node = v1_directory(set, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id), &is_v1);
+    hierarchy = CGROUP_OF_MEMORY;
+  }
+  if (!node) {
+    node = BPF_CORE_READ(set, dfl_cgrp, kn);
+    hierarchy = is_v1 ? CGROUP_BESIDE_V1 : 0;
+  }
+  *id = BPF_CORE_READ(node, id) | hierarchy;
+  return node;
 }
 
 // Tells the agent about a cgroup id, once: the map remembers that it was told.
@@ -134,7 +150,8 @@ static __always_inline void report_cgroup(u64 id, struct kernfs_node* node) {
 static __always_inline bool was_wanted(struct task_struct* task, u32 pid) {
   if (config.scope == FF_SCOPE_HOST) return true;
   if (config.scope == FF_SCOPE_PIDS) return bpf_map_lookup_elem(&pids, &pid) != NULL;
-  const u64 cgroup_id = BPF_CORE_READ(cgroup_directory(task), id);
+  u64 cgroup_id = 0;
+  cgroup_directory(task, &cgroup_id);
   const u32* verdict = bpf_map_lookup_elem(&cgroups, &cgroup_id);
   return verdict && *verdict == FF_CGROUP_WANTED;
 }
@@ -142,8 +159,7 @@ static __always_inline bool was_wanted(struct task_struct* task, u32 pid) {
 static __always_inline bool is_wanted(struct task_struct* task, u32 pid, u64* cgroup_id) {
   if (config.scope == FF_SCOPE_HOST) return true;
   if (config.scope == FF_SCOPE_PIDS) return bpf_map_lookup_elem(&pids, &pid) != NULL;
-  struct kernfs_node* node = cgroup_directory(task);
-  *cgroup_id = BPF_CORE_READ(node, id);
+  struct kernfs_node* node = cgroup_directory(task, cgroup_id);
   const u32* verdict = bpf_map_lookup_elem(&cgroups, cgroup_id);
   if (!verdict) report_cgroup(*cgroup_id, node);
   if (!verdict || *verdict == FF_CGROUP_REPORTED) {

@@ -30,11 +30,11 @@ enum {
   FF_MAX_KERNEL_FRAMES = 127,  // as kernel.perf_event_max_stack's default
   FF_MAX_USER_FRAMES = 511,    // that can be asked for
   FF_FRAMES = 1024,  // room for both, a power of two: the verifier accepts index & (FF_FRAMES - 1)
-  FF_COMM_BYTES = 16,   // TASK_COMM_LEN of the kernel, with the final 0
-  FF_CGROUP_NAMES = 5,  // a cgroup and four ancestors: kubepods/<qos>/<pod>/<container>/<inner>
-  FF_CGROUP_NAME_BYTES = 128,   // longest in use: "cri-containerd-" + 64 + ".scope" = 85
-  FF_MAX_CGROUPS = 16384,       // with a verdict; the least recently used go and are reported again
-  FF_MAX_PIDS = 1024,           // processes of scope FF_SCOPE_PIDS
+  FF_COMM_BYTES = 16,          // TASK_COMM_LEN of the kernel, with the final 0
+  FF_CGROUP_NAMES = 16,        // a cgroup and its ancestors: a pod in a node in a pod (kind) has 12
+  FF_CGROUP_NAME_BYTES = 256,  // NAME_MAX; in use "<slice of a pod>:cri-containerd:<id>", 145
+  FF_MAX_CGROUPS = 16384,      // with a verdict; the least recently used go and are reported again
+  FF_MAX_PIDS = 1024,          // processes of scope FF_SCOPE_PIDS
   FF_MAX_MET_PROCESSES = 4096,  // that have woken the agent; one that was forgotten does so again
 };
 
@@ -128,7 +128,7 @@ FF_STATIC_ASSERT(sizeof(struct ff_sample) == FF_SAMPLE_HEADER_BYTES + 8 * FF_FRA
 struct ff_cgroup_record {
   ff_u32 kind;       // FF_RECORD_CGROUP
   ff_u32 reserved;   // 0: keeps the next field aligned
-  ff_u64 cgroup_id;  // inode number of its directory
+  ff_u64 cgroup_id;  // inode number of its directory, and a bit for its hierarchy
   char names[FF_CGROUP_NAMES]
             [FF_CGROUP_NAME_BYTES];  // names[0]: the cgroup, then its ancestors; "" above the root
 };

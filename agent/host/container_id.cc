@@ -70,6 +70,7 @@ std::vector<std::string_view> Split(std::string_view path) {
 }  // namespace
 
 std::vector<std::string> ContainerIdsOfCgroup(std::string_view path) {
+  if (!path.starts_with('/')) return {};
   const std::vector<std::string_view> components = Split(path);
   std::vector<std::string> ids;
   bool has_pod = false;

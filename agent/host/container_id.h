@@ -17,8 +17,9 @@ namespace flamefleet::agent {
 constexpr size_t kContainerIdLength = 64;
 
 // The ids (64 hexadecimal digits) of the containers that the cgroup is inside of, outermost first;
-// empty for a cgroup of the host. A container that may make cgroups can forge inner ones: take the
-// first id that is known.
+// empty for a cgroup of the host, and for a path whose outer part is missing, which does not begin
+// with "/". A container that may make cgroups can forge inner ones: take the first id that is
+// known.
 //
 // In a path with pods ("pod<uid>"), a container is what follows a pod. Else it is the last
 // component that looks like one.

@@ -3,8 +3,10 @@
 #include "agent/sample/sampler.h"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <functional>
@@ -152,16 +154,68 @@ TEST(BpfSampler, RecordsOnlyWantedCgroups) {
   EXPECT_GT((*sampler->ReadCounters())[FF_COUNT_CGROUP_PENDING], 0u);
 }
 
-TEST(BpfSampler, NamesTheCgroupAndItsAncestors) {
-  const TestCgroup cgroup(std::string(kPodA) + kContainerA);
+// What is reported of a cgroup; "" when it is not.
+std::string PathOf(const TestCgroup& cgroup) {
   struct stat info {};
-  ASSERT_EQ(::stat(cgroup.directory().c_str(), &info), 0);
+  EXPECT_EQ(::stat(cgroup.directory().c_str(), &info), 0);
   const Burner burner({"split"}, &cgroup);
   const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
-  ASSERT_TRUE(sampler);
+  if (!sampler) return "";
   Recorder recorder;
   EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.paths.contains(info.st_ino); }));
-  EXPECT_EQ(recorder.paths[info.st_ino], cgroup.path());
+  return recorder.paths[info.st_ino];
+}
+
+TEST(BpfSampler, NamesTheCgroupAndItsAncestors) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerA);
+  EXPECT_EQ(PathOf(cgroup), cgroup.path());
+}
+
+// As containerd makes it with another driver than the kubelet, and systemd inside of a container.
+TEST(BpfSampler, NamesCgroupsWholeThatAreLongAndDeep) {
+  const TestCgroup cgroup(
+      "kubepods-besteffort-pod0aa5a3c1_0000_4000_8000_000000000001.slice:cri-containerd:" +
+      std::string(kContainerA) + "/user.slice/user-1.slice/user@1.service/app.slice/x.service");
+  const std::string path = PathOf(cgroup);
+  EXPECT_EQ(path, cgroup.path());
+  EXPECT_TRUE(IsOf(path, kContainerA));
+}
+
+TEST(BpfSampler, ACgroupThatIsTooDeepBelongsToNoContainer) {
+  const TestCgroup cgroup(std::string(kPodA) + kContainerA + "/1/2/3/4/5/6/7/8/9/10/" + kPodB +
+                          kContainerB + "/x/y");
+  const std::string path = PathOf(cgroup);
+  EXPECT_TRUE(path.starts_with(std::string(kContainerA) + "/1/2")) << path;
+  EXPECT_TRUE(ContainerIdsOfCgroup(path).empty());
+}
+
+// Each hierarchy of cgroup v1 numbers its directories by itself.
+TEST(BpfSampler, NumbersOfTwoHierarchiesAreTwoCgroups) {
+  const std::string name = "/ff-test-memory-" + std::to_string(::getpid());
+  const std::string directory = "/sys/fs/cgroup/memory" + name;
+  if (::access("/sys/fs/cgroup/memory/cgroup.procs", F_OK) != 0)
+    GTEST_SKIP() << "there is one hierarchy";
+  ASSERT_EQ(::mkdir(directory.c_str(), 0755), 0);
+  struct stat info {};
+  ASSERT_EQ(::stat(directory.c_str(), &info), 0);
+  {
+    const Burner burner({"split"});
+    const UniqueFd procs(::open((directory + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    const std::string pid = std::to_string(burner.pid());
+    ASSERT_EQ(::write(procs.get(), pid.data(), pid.size()), static_cast<ssize_t>(pid.size()));
+    const auto sampler = MustCreate({.scope = FF_SCOPE_CGROUPS, .frequency_hz = 199});
+    ASSERT_TRUE(sampler);
+    Recorder recorder;
+    uint64_t id = 0;
+    recorder.on_cgroup = [&](uint64_t cgroup_id, const std::string& path) {
+      if (path == name) id = cgroup_id;
+      ASSERT_TRUE(sampler->SetVerdict(cgroup_id, path == name).ok());
+    };
+    EXPECT_TRUE(DrainUntil(*sampler, recorder, [&] { return !recorder.samples.empty(); }));
+    EXPECT_EQ(recorder.SamplesOf(burner.pid()), recorder.samples.size());
+    EXPECT_NE(id, info.st_ino) << "as a directory of another hierarchy may have";
+  }
+  EXPECT_EQ(::rmdir(directory.c_str()), 0);
 }
 
 TEST(BpfSampler, VerdictCanChangeLater) {

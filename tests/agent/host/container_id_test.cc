@@ -91,6 +91,12 @@ TEST(ContainerId, OfNestedPodsComesOutermostFirst) {
               ElementsAre(ID_A, ID_B));
 }
 
+// What is left may be of its container's making, which can name any other's.
+TEST(ContainerId, IsNotTakenFromAPathWhoseOuterPartIsMissing) {
+  EXPECT_THAT(ContainerIdsOfCgroup("kubepods/burstable/" POD "/" ID_A), IsEmpty());
+  EXPECT_THAT(ContainerIdsOfCgroup("docker/" ID_A), IsEmpty());
+}
+
 TEST(ContainerId, PodUidIsThatOfTheApiServer) {
   constexpr char kUid[] = "6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f";
   EXPECT_EQ(PodUidOfCgroup("/kubepods/burstable/pod6f2c6e1c-3a3b-4a5e-9d0e-8a4c1b2d3e4f/" ID_A),
