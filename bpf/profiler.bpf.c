@@ -244,8 +244,8 @@ int take_sample(struct bpf_perf_event_data* ctx) {
   return 0;
 }
 
-// `exec_id` of the address space that has ended.
-static __always_inline void report_ended(struct task_struct* task, u64 exec_id) {
+// `exec_id` of the address space that has ended; `exec_ns` as in ff_ended_record.
+static __always_inline void report_ended(struct task_struct* task, u64 exec_id, u64 exec_ns) {
   struct task_struct* leader = BPF_CORE_READ(task, group_leader);
   const u32 pid = config.pid_namespace ? number_of(leader) : BPF_CORE_READ(task, tgid);
   if (pid == 0 || !was_wanted(task, pid)) return;
@@ -260,6 +260,7 @@ static __always_inline void report_ended(struct task_struct* task, u64 exec_id) 
   record->process.exec_id = exec_id;
   record->process.pid = pid;
   record->process.reserved = 0;
+  record->exec_ns = exec_ns;
   bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -269,13 +270,13 @@ int on_exit(struct bpf_raw_tracepoint_args* ctx) {
   struct task_struct* task = (struct task_struct*)ctx->args[0];
   if (BPF_CORE_READ(task, flags) & PF_KTHREAD) return 0;
   if (BPF_CORE_READ(task, signal, live.counter) > 0) return 0;  // other threads go on
-  report_ended(task, BPF_CORE_READ(task, group_leader, self_exec_id));
+  report_ended(task, BPF_CORE_READ(task, group_leader, self_exec_id), 0);
   return 0;
 }
 
 SEC("raw_tp/sched_process_exec")
 int on_exec(struct bpf_raw_tracepoint_args* ctx) {
   struct task_struct* task = (struct task_struct*)ctx->args[0];
-  report_ended(task, BPF_CORE_READ(task, self_exec_id) - 1);
+  report_ended(task, BPF_CORE_READ(task, self_exec_id) - 1, bpf_ktime_get_ns());
   return 0;
 }

@@ -150,8 +150,9 @@ struct ff_ended_record {
   ff_u32 kind;      // FF_RECORD_ENDED
   ff_u32 reserved;  // 0
   struct ff_process_key process;
+  ff_u64 exec_ns;  // monotonic; when it began to run the other program; 0: it has exited
 };
-FF_STATIC_ASSERT(sizeof(struct ff_ended_record) == 32, "ff_ended_record has holes");
+FF_STATIC_ASSERT(sizeof(struct ff_ended_record) == 40, "ff_ended_record has holes");
 
 // Unwinding by tables: from a frame to its caller by the instruction pointer, without frame
 // pointers.

@@ -51,6 +51,10 @@ UniqueFd OpenRoot(const std::string& proc_root, uint32_t pid) {
   return UniqueFd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
+int64_t ModifiedNanos(const struct stat& info) {
+  return info.st_mtim.tv_sec * kNanosPerSecond + info.st_mtim.tv_nsec;
+}
+
 // Opens for reading what `path_fd` names, if it is a file that can be read without waiting.
 Result<MappedFile> OpenRegular(const UniqueFd& path_fd, const std::string& name) {
   struct stat info {};
@@ -70,8 +74,15 @@ Result<MappedFile> OpenRegular(const UniqueFd& path_fd, const std::string& name)
   file.inode = info.st_ino;
   file.size = static_cast<uint64_t>(info.st_size);
   file.owner = info.st_uid;
-  file.modified_ns = info.st_mtim.tv_sec * kNanosPerSecond + info.st_mtim.tv_nsec;
+  file.modified_ns = ModifiedNanos(info);
   return file;
+}
+
+// False when somebody has written into the file since it was opened.
+bool IsUnchanged(const MappedFile& file) {
+  struct stat info {};
+  return ::fstat(file.fd.get(), &info) == 0 && static_cast<uint64_t>(info.st_size) == file.size &&
+         ModifiedNanos(info) == file.modified_ns;
 }
 
 }  // namespace
@@ -142,8 +153,11 @@ std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, 
                                                   const MapsEntry& entry) {
   if (entry.inode == 0) return nullptr;
   const Key key(entry.device_major, entry.device_minor, entry.inode, entry.path);
-  if (const auto found = files_.find(key); found != files_.end()) {
-    if (std::shared_ptr<const MappedFile> file = found->second.lock()) return file;
+  const auto [first, last] = files_.equal_range(key);
+  for (auto known = first; known != last; ++known) {
+    std::shared_ptr<const MappedFile> file = known->second.lock();
+    // A deleted one is memory that a process writes all the time.
+    if (file && (entry.deleted || IsUnchanged(*file))) return file;
   }
   if (files_.size() >= max_open_) Sweep();
   if (files_.size() >= max_open_) {
@@ -156,7 +170,7 @@ std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, 
     return nullptr;
   }
   auto file = std::make_shared<const MappedFile>(*std::move(opened));
-  files_[key] = file;
+  files_.emplace(key, file);
   return file;
 }
 

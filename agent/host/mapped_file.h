@@ -90,7 +90,8 @@ class FileTable {
  public:
   explicit FileTable(size_t max_open) : max_open_(max_open) {}
 
-  // The file behind the mapping, null when it cannot be opened (counted).
+  // The file behind the mapping, null when it cannot be opened (counted). One that was written into
+  // since it was opened is another one: what was read of it no longer holds.
   std::shared_ptr<const MappedFile> Open(const std::string& proc_root, uint32_t pid,
                                          const MapsEntry& entry);
   // Forgets files that nobody holds any more.
@@ -105,7 +106,8 @@ class FileTable {
   using Key = std::tuple<uint32_t, uint32_t, uint64_t, std::string>;
 
   const size_t max_open_;
-  std::map<Key, std::weak_ptr<const MappedFile>> files_;
+  // Several of one key: what was opened before somebody wrote into it.
+  std::multimap<Key, std::weak_ptr<const MappedFile>> files_;
   uint64_t failures_ = 0;
 };
 

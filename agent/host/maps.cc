@@ -80,7 +80,9 @@ Result<std::vector<MapsEntry>> ParseMaps(std::string_view text) {
       return InvalidArgumentError("parse maps: bad line \"" + std::string(line.substr(0, kShown)) +
                                   "\"");
     }
-    if (executable) entries.push_back(std::move(entry));
+    const bool is_file = entry.inode != 0 && !entry.deleted;
+    if (executable && (is_file || entries.size() < kMaxMappings - kMappingsForFiles))
+      entries.push_back(std::move(entry));
   }
   return entries;
 }

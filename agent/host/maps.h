@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The executable mappings of a process, from the text of /proc/PID/maps.
 //
-// Thread: any. Units: bytes. Bounds: at most kMaxMappings entries, the rest is left out. Errors:
-// kInvalidArgument names the line that is not one of maps.
+// Thread: any. Units: bytes. Bounds: at most kMaxMappings entries, the rest is left out; the last
+// kMappingsForFiles are for files: a program that makes code may have thousands of mappings below
+// its libraries. Errors: kInvalidArgument names the line that is not one of maps.
 // Source: man 5 proc_pid_maps
 #pragma once
 
@@ -15,7 +16,8 @@
 
 namespace flamefleet::agent {
 
-constexpr size_t kMaxMappings = 4096;       // executable ones; Chrome has some 300
+constexpr size_t kMaxMappings = 4096;  // executable ones; Chrome has some 300
+constexpr size_t kMappingsForFiles = 1024;
 constexpr size_t kMaxMapsBytes = 16 << 20;  // of text; 65530 mappings (the kernel's default limit)
                                             // with long names fit
 

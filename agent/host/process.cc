@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <utility>
 
 #include "base/clock.h"
@@ -62,12 +63,26 @@ void ReadIdentity(const std::string& directory, ProcessImage* image) {
     const size_t begin = at + key.size() + 3;
     return std::string_view(status).substr(begin, status.find('\n', begin) - begin);
   };
-  const std::string_view pids = line_of("NSpid");
+  const std::string_view pids = line_of("NStgid");
   const std::string_view innermost = pids.substr(pids.rfind('\t') + 1);  // npos + 1 is 0
   std::from_chars(innermost.data(), innermost.data() + innermost.size(), image->namespace_pid);
   std::string_view users = line_of("Uid");  // real, effective, ...
   users.remove_prefix(std::min(users.find('\t') + 1, users.size()));
   std::from_chars(users.data(), users.data() + users.size(), image->user);
+}
+
+// A thread of the process that still runs, 0 when there is none. A main thread that has ended
+// before others is a zombie: its files under /proc say nothing of the memory that they share.
+uint32_t RunningThread(const std::string& directory) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory + "/task", error)) {
+    if (::access((entry.path() / "exe").c_str(), F_OK) != 0) continue;
+    const std::string name = entry.path().filename().string();
+    uint32_t thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    return thread;
+  }
+  return 0;
 }
 
 // A process that is ending has given its memory back before it leaves /proc: then it has no such
@@ -107,18 +122,25 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
                                                              const ProcessId& id,
                                                              const std::string& comm,
                                                              FileTable* files, RootTable* roots) {
-  const std::string directory = proc_root + "/" + std::to_string(id.pid);
-  FF_ASSIGN_OR_RETURN(const std::string text, ReadFile(directory + "/maps", kMaxMapsBytes));
+  std::string directory = proc_root + "/" + std::to_string(id.pid);
+  FF_ASSIGN_OR_RETURN(std::string text, ReadFile(directory + "/maps", kMaxMapsBytes));
+  uint32_t reader = id.pid;  // the thread by whose files the process is read
+  if (text.empty()) {
+    reader = RunningThread(directory);
+    if (reader == 0) return NotFoundError("read " + directory + ": it is ending");
+    directory = proc_root + "/" + std::to_string(reader);
+    FF_ASSIGN_OR_RETURN(text, ReadFile(directory + "/maps", kMaxMapsBytes));
+  }
   FF_ASSIGN_OR_RETURN(std::vector<MapsEntry> entries, ParseMaps(text));
   auto image = std::make_shared<ProcessImage>();
   image->id = id;
-  image->root = roots->Open(proc_root, id.pid);
+  image->root = roots->Open(proc_root, reader);
   image->mappings.reserve(entries.size());
   bool makes_code = false;
   size_t path_bytes = 0;
   for (MapsEntry& entry : entries) {
     makes_code = makes_code || !IsFileOrKernel(entry);
-    std::shared_ptr<const MappedFile> file = files->Open(proc_root, id.pid, entry);
+    std::shared_ptr<const MappedFile> file = files->Open(proc_root, reader, entry);
     path_bytes += entry.path.size();
     const bool is_cut = path_bytes > kMaxImagePathBytes;
     image->mappings.push_back({.start = entry.start,
@@ -130,7 +152,7 @@ Result<std::shared_ptr<const ProcessImage>> ReadProcessImage(const std::string& 
   if (makes_code) ReadIdentity(directory, image.get());
   // These last: then all of the above was of this process, and was there.
   FF_ASSIGN_OR_RETURN(image->executable, ExecutableName(directory, comm));
-  FF_RETURN_IF_ERROR(CheckStillTheSame(directory, id, comm));
+  FF_RETURN_IF_ERROR(CheckStillTheSame(proc_root + "/" + std::to_string(id.pid), id, comm));
   return std::shared_ptr<const ProcessImage>(std::move(image));
 }
 
@@ -155,7 +177,8 @@ void ProcessTable::Read(Process* process, int64_t now_ns) {
   const int64_t start_ns = clock_.MonotonicNanos();
   Result<std::shared_ptr<const ProcessImage>> image =
       ReadProcessImage(proc_root_, process->id, process->comm, &files_, &roots_);
-  spent_ns_ += clock_.MonotonicNanos() - start_ns;
+  const int64_t end_ns = clock_.MonotonicNanos();
+  spent_ns_ += end_ns - start_ns;
   if (!image.ok()) return;  // what was read before stays
   const size_t old_bytes = process->image ? process->image->Bytes() : 0;
   const size_t bytes = images_bytes_ - old_bytes + (*image)->Bytes();
@@ -165,6 +188,7 @@ void ProcessTable::Read(Process* process, int64_t now_ns) {
   }
   images_bytes_ = bytes;
   process->image = *std::move(image);
+  process->image_ns = end_ns;
   process->is_announced = false;
 }
 
@@ -196,9 +220,15 @@ void ProcessTable::Refresh(Process* process, int64_t now_ns) {
   if (now_ns - process->read_ns >= kNanosPerSecond && MayRead(now_ns)) Read(process, now_ns);
 }
 
-void ProcessTable::End(const ProcessId& id) {
-  if (const auto found = processes_.find(id); found != processes_.end())
-    found->second->has_ended = true;
+void ProcessTable::End(const ProcessId& id, int64_t exec_ns) {
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return;
+  Process& process = *found->second;
+  process.has_ended = true;
+  if (exec_ns == 0 || !process.image || process.image_ns < exec_ns) return;
+  images_bytes_ -= process.image->Bytes();
+  process.image = nullptr;
+  ++unreadable_;
 }
 
 void ProcessTable::EndWindow() {

@@ -78,6 +78,7 @@ struct Process {
   std::shared_ptr<const ProcessImage> image;  // null: not read (gone, or no right)
   bool is_announced = false;                  // the unwinder has got `image` in this window
   int64_t read_ns = 0;                        // monotonic, of the last attempt
+  int64_t image_ns = 0;                       // monotonic, when `image` had been read
   uint64_t code_pages = 0;                    // ff_sample::code_pages at that time
   bool has_ended = false;
   uint64_t last_window = 0;
@@ -101,8 +102,9 @@ class ProcessTable {
   // The process, read at its first sight; where that failed, again at most once a second. Null when
   // the table is full. `now_ns` is monotonic, and may be a little old.
   std::shared_ptr<Process> Get(const ProcessId& id, const std::string& comm, int64_t now_ns);
-  // Nothing more is sampled of it.
-  void End(const ProcessId& id);
+  // Nothing more is sampled of it. `exec_ns`: since when it runs another program (monotonic; 0: it
+  // has exited); what was read later is an image of that one.
+  void End(const ProcessId& id, int64_t exec_ns = 0);
   // Reads it again, because it mapped something new; at most once a second per process.
   void Refresh(Process* process, int64_t now_ns);
 

@@ -59,9 +59,10 @@ void Collector::OnCgroup(uint64_t id, const std::string& path) {
   SetVerdict(id, wanted);
 }
 
-void Collector::OnEnded(const ff_process_key& key) {
+void Collector::OnEnded(const ff_ended_record& record) {
+  const ff_process_key& key = record.process;
   const ProcessId id{.pid = key.pid, .start_boottime = key.start_boottime, .exec_id = key.exec_id};
-  processes_.End(id);
+  processes_.End(id, static_cast<int64_t>(record.exec_ns));
   unwinder_->End(id);
 }
 

@@ -60,7 +60,7 @@ class Collector final : public SampleHandler {
 
   void OnSample(const RawSample& sample) override;
   void OnCgroup(uint64_t id, const std::string& path) override;
-  void OnEnded(const ff_process_key& key) override;
+  void OnEnded(const ff_ended_record& record) override;
 
   // Where verdicts go; before the first record.
   void SetSampler(Sampler* sampler) { sampler_ = sampler; }

@@ -229,7 +229,7 @@ int Sampler::OnRecord(void* context, void* data, size_t size) {
     if (path.empty()) path = "/";
     self->handler_->OnCgroup(record.cgroup_id, path);
   } else if (kind == FF_RECORD_ENDED && size >= sizeof(ff_ended_record)) {
-    self->handler_->OnEnded(static_cast<const ff_ended_record*>(data)->process);
+    self->handler_->OnEnded(*static_cast<const ff_ended_record*>(data));
   }
   return 0;
 }

@@ -51,7 +51,7 @@ class SampleHandler {
   virtual void OnCgroup(uint64_t id, const std::string& path) = 0;
   // A process of the scope, sampled or not, has exited or runs another program now. Its last sample
   // came before.
-  virtual void OnEnded(const ff_process_key&) {}
+  virtual void OnEnded(const ff_ended_record&) {}
 };
 
 struct SamplerOptions {

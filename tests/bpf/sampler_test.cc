@@ -17,6 +17,7 @@
 
 #include "agent/host/container_id.h"
 #include "agent/sample/ring_waiter.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "tests/bpf/child.h"
 #include "tests/bpf/perf_events.h"
@@ -57,7 +58,10 @@ class Recorder final : public SampleHandler {
     if (on_cgroup) on_cgroup(id, path);
   }
 
-  void OnEnded(const ff_process_key& process) override { ended.push_back(process); }
+  void OnEnded(const ff_ended_record& record) override {
+    ended.push_back(record.process);
+    last_exec_ns = record.exec_ns;
+  }
 
   size_t EndsOf(uint32_t pid) const {
     return static_cast<size_t>(std::count_if(
@@ -70,6 +74,7 @@ class Recorder final : public SampleHandler {
 
   std::vector<Recorded> samples;
   std::vector<ff_process_key> ended;
+  uint64_t last_exec_ns = 0;
   std::map<uint64_t, std::string> paths;
   std::function<void(uint64_t, const std::string&)> on_cgroup;
 };
@@ -278,6 +283,7 @@ TEST(BpfSampler, TellsOnceThatAWantedProcessHasEnded) {
   ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.EndsOf(pid) > 0; }));
   EXPECT_EQ(recorder.ended.size(), 1u);
   EXPECT_EQ(recorder.EndsOf(other_pid), 0u);
+  EXPECT_EQ(recorder.last_exec_ns, 0u) << "it has exited";
   EXPECT_EQ(recorder.ended[0].start_boottime, recorder.samples[0].start_boottime);
   EXPECT_EQ(recorder.ended[0].exec_id, recorder.samples[0].exec_id);
 }
@@ -290,12 +296,15 @@ TEST(BpfSampler, TellsThatAProcessRunsAnotherProgramNow) {
   const auto sampler =
       MustCreate({.scope = FF_SCOPE_PIDS, .pids = {shell.pid()}, .frequency_hz = 199});
   ASSERT_TRUE(sampler);
+  const auto before_ns = static_cast<uint64_t>(SystemClock().MonotonicNanos());
   shell.Say("go\n");
   Recorder recorder;
   ASSERT_TRUE(DrainUntil(*sampler, recorder, [&] { return recorder.EndsOf(shell.pid()) > 0; }));
   ASSERT_FALSE(recorder.samples.empty());
   EXPECT_EQ(recorder.ended[0].start_boottime, recorder.samples[0].start_boottime);
   EXPECT_EQ(recorder.ended[0].exec_id, recorder.samples[0].exec_id);
+  EXPECT_GT(recorder.last_exec_ns, before_ns);
+  EXPECT_LT(recorder.last_exec_ns, static_cast<uint64_t>(SystemClock().MonotonicNanos()));
 }
 
 // What is new is in the ring when the waiter returns long before its time.

@@ -40,7 +40,8 @@ class Walks final : public SampleHandler {
   }
 
   void OnCgroup(uint64_t, const std::string&) override {}
-  void OnEnded(const ff_process_key& key) override {
+  void OnEnded(const ff_ended_record& record) override {
+    const ff_process_key& key = record.process;
     unwinder_->End({.pid = key.pid, .start_boottime = key.start_boottime, .exec_id = key.exec_id});
   }
 

@@ -101,6 +101,17 @@ TEST_F(MappedFileTest, TableSharesAFileWhileItIsHeld) {
   EXPECT_EQ(table.Open(proc(), 42, Entry("/lib/good.so")), first);
 }
 
+TEST_F(MappedFileTest, TableOpensAFileAgainThatWasOverwritten) {
+  FileTable table(10);
+  const auto first = table.Open(proc(), 42, Entry("/lib/good.so"));
+  ASSERT_TRUE(first);
+  Write(root() / "lib/good.so", "another program");
+  const auto second = table.Open(proc(), 42, Entry("/lib/good.so"));
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->id(), first->id());
+  EXPECT_EQ(table.Open(proc(), 42, Entry("/lib/good.so")), second);
+}
+
 TEST_F(MappedFileTest, TableOpensNoMoreThanItsBound) {
   Write(root() / "lib/other.so", "other");
   MapsEntry other = Entry("/lib/other.so");

@@ -48,16 +48,32 @@ TEST(Maps, RefusesWhatIsNotOne) {
   }
 }
 
-TEST(Maps, StopsAtItsBound) {
+// That many mappings, of the file or of none.
+std::string MappingsOf(const std::string& inode_and_path, size_t first, size_t count) {
   std::string text;
-  for (size_t i = 1; i <= kMaxMappings + 10; ++i) {
-    char line[64];
-    std::snprintf(line, sizeof(line), "%zx000-%zx000 r-xp 00000000 00:00 0\n", i, i + 1);
+  for (size_t i = first; i < first + count; ++i) {
+    char line[128];
+    std::snprintf(line, sizeof(line), "%zx000-%zx000 r-xp 00000000 00:00 %s\n", i, i + 1,
+                  inode_and_path.c_str());
     text += line;
   }
-  const Result<std::vector<MapsEntry>> maps = ParseMaps(text);
+  return text;
+}
+
+TEST(Maps, StopsAtItsBound) {
+  const auto maps = ParseMaps(MappingsOf("7 /lib/a.so", 1, kMaxMappings + 10));
   ASSERT_TRUE(maps.ok());
   EXPECT_EQ(maps->size(), kMaxMappings);
+}
+
+TEST(Maps, CodeThatIsMadeLeavesRoomForFilesAboveIt) {
+  for (const char* const made : {"0", "9 /memfd:doublemapper (deleted)"}) {
+    const auto maps =
+        ParseMaps(MappingsOf(made, 1, kMaxMappings) + MappingsOf("7 /lib/a.so", 1 << 16, 3));
+    ASSERT_TRUE(maps.ok());
+    ASSERT_EQ(maps->size(), kMaxMappings - kMappingsForFiles + 3) << made;
+    EXPECT_EQ(maps->back().path, "/lib/a.so");
+  }
 }
 
 TEST(Maps, OfThisProcessAreInOrderAndHoldThisCode) {

@@ -2,6 +2,7 @@
 #include "agent/host/process.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,9 +11,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/clock.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/support/wait.h"
 
 namespace flamefleet::agent {
 namespace {
@@ -71,6 +74,45 @@ TEST(Process, IsAliveUntilItsPidIsAnothers) {
   id.start_boottime += kNanosPerSecond;
   EXPECT_FALSE(IsAlive("/proc", id));
   EXPECT_FALSE(IsAlive("/proc", {.pid = 4'000'000}));
+}
+
+TEST(Process, WhoseMainThreadHasEndedIsReadByAnother) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    std::thread([] {
+      for (;;)
+        ::pause();
+    }).detach();
+    ::close(ends[0]);
+    ::close(ends[1]);  // of all threads: their table is one
+    ::syscall(SYS_exit, 0);
+  }
+  ASSERT_GT(pid, 0);
+  ::close(ends[1]);
+  char none = 0;
+  ASSERT_EQ(::read(ends[0], &none, 1), 0);
+  ::close(ends[0]);
+  const std::string directory = "/proc/" + std::to_string(pid);
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        return ReadFile(directory + "/status", 1 << 16)->find("State:\tZ") != std::string::npos;
+      },
+      std::chrono::minutes(1)));
+  const ProcessId id{.pid = static_cast<uint32_t>(pid),
+                     .start_boottime = StartOf(std::to_string(pid))};
+  FileTable files(1000);
+  RootTable roots;
+  const auto image = ReadProcessImage("/proc", id, Comm(), &files, &roots);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  ASSERT_TRUE(image.ok()) << image.status();
+  const ImageMapping* const here = (*image)->Find(reinterpret_cast<uint64_t>(&ReadProcessImage));
+  ASSERT_NE(here, nullptr);
+  EXPECT_TRUE(here->file);
+  EXPECT_TRUE((*image)->root);
+  EXPECT_EQ((*image)->executable, std::filesystem::read_symlink("/proc/self/exe").filename());
 }
 
 TEST(Process, FindsNothingBetweenMappings) {
@@ -257,6 +299,25 @@ TEST(ProcessTable, ForgetsAnEndedProcessWithItsWindow) {
   EXPECT_EQ(table.size(), 1u);  // its last samples are in this window
   table.EndWindow();
   EXPECT_EQ(table.size(), 0u);
+}
+
+// Both programs may have the same name, and the second one another layout.
+TEST(ProcessTable, WhatWasReadAfterAnExecIsNoImageOfTheProgramBeforeIt) {
+  const FakeProc proc;
+  FakeClock clock;
+  clock.Advance(kNanosPerSecond);
+  ProcessTable table(proc.path(), 10, clock);
+  const ProcessId id = proc.Add(7, kOneMapping);
+  const auto process = table.Get(id, "x", 0);
+  ASSERT_TRUE(process && process->image);
+  const int64_t read_ns = clock.MonotonicNanos();
+  table.End(id, read_ns + 1);
+  EXPECT_TRUE(process->image) << "it was read before";
+  table.End(id);
+  EXPECT_TRUE(process->image) << "an exit changes nothing";
+  table.End(id, read_ns - 1);
+  EXPECT_FALSE(process->image);
+  EXPECT_EQ(table.unreadable(), 1u);
 }
 
 TEST(ProcessTable, RefusesMoreThanItsBound) {
