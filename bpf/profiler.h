@@ -117,7 +117,9 @@ struct ff_sample {
   ff_u64 cgroup_id;   // FF_SCOPE_CGROUPS: key in `cgroups`; 0 in other scopes
   char comm[FF_COMM_BYTES];         // of the process's main thread
   char thread_comm[FF_COMM_BYTES];  // of the thread itself
-  ff_u64 frames[FF_FRAMES];         // instruction pointers; of a caller: the return address
+  // Instruction pointers, innermost first; of a caller the return address, of what a signal has
+  // interrupted one more than its own: of all but the first, one less is inside the instruction.
+  ff_u64 frames[FF_FRAMES];
 };
 enum { FF_SAMPLE_HEADER_BYTES = 88 };
 FF_STATIC_ASSERT(sizeof(struct ff_sample) == FF_SAMPLE_HEADER_BYTES + 8 * FF_FRAMES,

@@ -114,3 +114,8 @@ static __always_inline int step_by_rule(struct scratch* s) {
   s->is_caller = true;
   return 0;
 }
+
+// There all of these have a frame pointer.
+static __always_inline bool step_over_trampoline(struct scratch* s) {
+  return false;
+}

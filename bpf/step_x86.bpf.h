@@ -93,3 +93,19 @@ static __always_inline int step_by_rule(struct scratch* s) {
   s->is_caller = true;
   return 0;
 }
+
+// Moves to the caller if all that is left of the function is "add $N, %rsp; ret". False if it is
+// not. So end the functions that CPython makes, one for each of the program's (-X perf), which have
+// no frame pointer.
+static __always_inline bool step_over_trampoline(struct scratch* s) {
+  u8 code[5];
+  if (!s->is_caller || bpf_probe_read_user(code, sizeof(code), (const void*)s->ip)) return false;
+  const u8 size = code[3];
+  if (code[0] != 0x48 || code[1] != 0x83 || code[2] != 0xc4 || size > 127 || code[4] != 0xc3)
+    return false;
+  u64 return_address;
+  if (read_stack(s, s->sp + size, &return_address) || return_address == 0) return false;
+  s->ip = return_address;
+  s->sp += size + 8;
+  return true;
+}

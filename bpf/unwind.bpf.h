@@ -67,6 +67,7 @@ struct scratch {
   bool is_prepared;               // the process has mappings
   bool is_caller;   // ip is behind its instruction: a return address, or of a system call
   bool is_sp_lost;  // arm64: after a step by frame pointer, which does not tell it
+  bool was_rule;    // the frame was found by a rule: sp is right
   u64 lr;           // arm64: the return address while it is in the register, else 0
   // A piece of the stack from stack_start on; 0: there is none. Most frames are small, so that one
   // read serves several.
@@ -246,7 +247,9 @@ __attribute__((noinline)) int step(void) {
   struct scratch* s = this_scratch();
   if (!s) return FF_STOP_FAULT;
   struct ff_sample* sample = &s->sample;
-  sample->frames[(sample->kernel_frames + sample->user_frames) & (FF_FRAMES - 1)] = s->ip;
+  const bool is_like_a_caller = s->is_caller || sample->user_frames == 0;
+  sample->frames[(sample->kernel_frames + sample->user_frames) & (FF_FRAMES - 1)] =
+      is_like_a_caller ? s->ip : s->ip + 1;
   sample->user_frames++;
 
   s->code = s->is_caller ? s->ip - 1 : s->ip;
@@ -258,7 +261,11 @@ __attribute__((noinline)) int step(void) {
     if (!holds(&s->mapping, s->code)) reason = find_mapping();
   }
   if (!reason) reason = find_rule(s);
-  return reason ? step_by_frame_pointer(s, reason) : step_by_rule(s);
+  const bool was_rule = s->was_rule;
+  s->was_rule = !reason;
+  if (!reason) return step_by_rule(s);
+  if (was_rule && step_over_trampoline(s)) return 0;
+  return step_by_frame_pointer(s, reason);
 }
 
 // From the registers in `s` outwards; fills the user part of the sample.
@@ -270,6 +277,7 @@ static __always_inline void walk_user_stack(struct scratch* s) {
   s->other.end = 0;
   s->stack_start = 0;
   s->is_prepared = false;
+  s->was_rule = false;
   u32 stop = FF_STOP_DEPTH;
   const u32 depth = max_user_frames;
   for (u32 i = 0; i < FF_MAX_USER_FRAMES && i < depth; i++) {

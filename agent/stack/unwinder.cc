@@ -89,11 +89,14 @@ void Unwinder::Handle(const Request& request, int64_t now_ns, const std::stop_to
   if (IsPrepared(request, now_ns)) return;
   Prepared prepared{.id = request.id, .image = request.image, .order = ++order_};
   std::vector<ff_mapping> mappings;
+  // Where there are too many, those without a table go first: their code is no worse off.
+  const bool all_fit = request.image->mappings.size() <= FF_MAX_UNWIND_MAPPINGS;
   for (const ImageMapping& mapping : request.image->mappings) {
     if (mappings.size() == FF_MAX_UNWIND_MAPPINGS) break;
     if (stop.stop_requested()) return;
-    mappings.push_back(tables_.Resolve(mapping, now_ns, &prepared.retry_ns));
-    if (mappings.back().table != 0) prepared.tables.push_back(mappings.back().table);
+    const ff_mapping resolved = tables_.Resolve(mapping, now_ns, &prepared.retry_ns);
+    if (resolved.table != 0) prepared.tables.push_back(resolved.table);
+    if (resolved.table != 0 || all_fit) mappings.push_back(resolved);
   }
   if (mappings.empty()) return;
   const auto known = processes_.find(pid);

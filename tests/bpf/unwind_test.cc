@@ -185,6 +185,14 @@ TEST(Unwind, ProgramWithRulesForDebuggersOnlyIsCompleteAndNamed) {
   ExpectWholeChain(FF_DEEP_DEBUG_FRAME, "chain", {"main"});
 }
 
+TEST(Unwind, MadeCodeWithoutFramePointersLeadsToItsCallerWhereItsRestTellsIt) {
+  ExpectWholeChain(FF_DEEP, "trampoline", {"[anonymous]", "main"});
+}
+
+TEST(Unwind, ProgramWithThousandsOfMappingsIsCompleteAndNamed) {
+  ExpectWholeChain(FF_DEEP, "mappings", {"main"});
+}
+
 TEST(Unwind, ThreadIsCompleteAndNamed) {
   ExpectWholeChain(FF_DEEP, "thread", {});
 }
@@ -201,6 +209,21 @@ TEST(Unwind, SignalHandlerLeadsToWhatItInterrupted) {
   ASSERT_TRUE(walks.Take(kSamples));
   EXPECT_GE(walks.Complete(), kGoal) << "stops:" << walks.Stops();
   EXPECT_GT(through, kSamples * 9 / 10);
+}
+
+// What a signal has interrupted is at its instruction, not behind a call.
+TEST(Unwind, AnInterruptedFunctionIsNamedFromItsFirstInstructionOn) {
+  const Child child(FF_DEEP, {"trap"});
+  Walks walks({child.pid()});
+  size_t trapped = 0;
+  size_t wrong = 0;
+  walks.OnStack([&](const std::vector<std::string>& names, int) {
+    trapped += std::ranges::count(names, "Trap") > 0 ? 1 : 0;
+    wrong += std::ranges::count(names, "BeforeTrap") > 0 ? 1 : 0;
+  });
+  ASSERT_TRUE(walks.Take(kSamples));
+  EXPECT_GT(trapped, kSamples * 9 / 10);
+  EXPECT_EQ(wrong, 0u);
 }
 
 TEST(Unwind, PythonIsComplete) {
