@@ -50,7 +50,16 @@ struct Counted {
   bool written = false;
   const api::PodCounts& counts;
   const std::vector<api::FailingPod>& failing;
+  const api::Condition* refused = nullptr;  // why no pod counts
 };
+
+// The condition `Accepted` of a target that cannot be served; nullptr: it can.
+const api::Condition* RefusalOf(const api::ProfilingTarget& target) {
+  const auto& conditions = target.status.conditions;
+  const auto accepted = std::ranges::find(conditions, "Accepted", &api::Condition::type);
+  const bool refused = accepted != conditions.end() && accepted->status == "False";
+  return refused ? &*accepted : nullptr;
+}
 
 Verdict VerdictOf(const Counted& status, const api::Pod& pod) {
   if (!status.written) {
@@ -63,6 +72,11 @@ Verdict VerdictOf(const Counted& status, const api::Pod& pod) {
   if (failing != status.failing.end()) {
     return {State::kFailing, failing->profile, failing->reason, failing->message,
             failing->since_ns};
+  }
+  if (status.refused != nullptr) {
+    return {.state = State::kFailing,
+            .reason = status.refused->reason,
+            .message = status.who + ": " + status.refused->message};
   }
   const api::PodCounts& counts = status.counts;
   const int64_t others = counts.matched - counts.failing;
@@ -232,7 +246,7 @@ class Judge {
       const api::ProfilingTarget* target = FindByName(snapshot_.targets, name, pod.meta.ns);
       FF_CHECK(target != nullptr);  // the plan was made of these
       take(VerdictOf({"ProfilingTarget " + name, target->status.observed_generation != 0,
-                      target->status.pods, target->status.failing_pods},
+                      target->status.pods, target->status.failing_pods, RefusalOf(*target)},
                      pod));
     }
     if (!askers.annotations && !askers.pool) return worst;

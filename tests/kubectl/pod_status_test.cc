@@ -195,6 +195,21 @@ TEST_F(PodStatusTest, AnOperatorThatIsSilentIsSaid) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("the operator has not seen its last change")));
 }
 
+// As where the operator watches other namespaces only: it counts no pod of the target.
+TEST_F(PodStatusTest, ATargetThatIsNotAcceptedFailsItsPods) {
+  target().conditions = {{.type = "Accepted",
+                          .status = "False",
+                          .reason = "NamespaceNotWatched",
+                          .message = "the operator watches pods of these namespaces only: a"}};
+  EXPECT_EQ(First().state, State::kFailing);
+  EXPECT_EQ(First().reason, "NamespaceNotWatched");
+  EXPECT_EQ(First().message,
+            "ProfilingTarget pay: the operator watches pods of these namespaces only: a");
+  target().pods = {.matched = 2, .profiled = 2};
+  target().conditions.front().status = "True";
+  EXPECT_EQ(First().state, State::kProfiled);
+}
+
 TEST_F(PodStatusTest, ATargetWithoutPodsIsANote) {
   target().pods = {.matched = 2, .profiled = 2};
   snapshot_.targets.push_back(plan::Target("typo", {{}}));
