@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/fd.h"
+#include "operator/kube/environment_proxy.h"
 
 namespace flamefleet {
 namespace {
@@ -33,6 +34,14 @@ Result<ClientConfig> LoadServiceAccount(const std::string& directory, const std:
   return config;
 }
 
+// What a file does not say of the proxy the environment may.
+Result<ClientConfig> Load(const std::vector<std::string>& paths, const ConfigSources& sources) {
+  FF_ASSIGN_OR_RETURN(ClientConfig config, LoadKubeconfig(paths, sources.context));
+  if (!config.proxy_url.empty()) return config;
+  FF_ASSIGN_OR_RETURN(config.proxy_url, ProxyOfEnvironment(config.base_url, sources.environment));
+  return config;
+}
+
 }  // namespace
 
 std::optional<std::string> ProcessEnvironment(const std::string& name) {
@@ -42,10 +51,9 @@ std::optional<std::string> ProcessEnvironment(const std::string& name) {
 }
 
 Result<ClientConfig> FindClientConfig(const ConfigSources& sources) {
-  if (!sources.kubeconfig_flag.empty())
-    return LoadKubeconfig({sources.kubeconfig_flag}, sources.context);
+  if (!sources.kubeconfig_flag.empty()) return Load({sources.kubeconfig_flag}, sources);
   const auto listed = SplitPathList(sources.environment("KUBECONFIG").value_or(""));
-  if (!listed.empty()) return LoadKubeconfig(listed, sources.context);
+  if (!listed.empty()) return Load(listed, sources);
 
   const auto host = sources.environment("KUBERNETES_SERVICE_HOST");
   const auto port = sources.environment("KUBERNETES_SERVICE_PORT");
@@ -54,7 +62,7 @@ Result<ClientConfig> FindClientConfig(const ConfigSources& sources) {
 
   if (const auto home = sources.environment("HOME")) {
     const std::string path = *home + "/.kube/config";
-    Result<ClientConfig> config = LoadKubeconfig({path}, sources.context);
+    Result<ClientConfig> config = Load({path}, sources);
     if (config.ok() || config.status().code() != StatusCode::kNotFound) return config;
   }
   return NotFoundError(

@@ -3,7 +3,8 @@
 //
 // Found like every Kubernetes tool finds it: --kubeconfig, $KUBECONFIG (a list of files, of which
 // some may be missing; the first mention of a name wins), the service account of the pod,
-// ~/.kube/config.
+// ~/.kube/config. A file that names no proxy leaves that to the environment
+// (environment_proxy.h); from within a cluster there is none.
 //
 // Thread: any. Bounds: a file of at most 1 MiB. Errors: kNotFound no configuration anywhere;
 // kInvalidArgument a file that is not a kubeconfig, names something that is not in it, or holds

@@ -53,6 +53,7 @@ Status MergeFile(const std::string& path, MergedFiles& merged) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   try {
     const YAML::Node root = YAML::Load(content);
+    if (root.IsNull()) return OkStatus();  // an empty file, as for kubectl
     if (!root.IsMap()) return InvalidArgumentError("not a map");
     if (merged.current_context.empty()) merged.current_context = Text(root, "current-context");
     FF_RETURN_IF_ERROR(Collect(root, "contexts", "context", folder, merged.contexts));

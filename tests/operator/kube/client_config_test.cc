@@ -251,6 +251,62 @@ TEST_F(ClientConfigTest, OnlyAPlainProxyIsTaken) {
   }
 }
 
+TEST_F(ClientConfigTest, TheEnvironmentNamesTheProxyOfAKubeconfigThatNamesNone) {
+  const auto proxy = [this](const std::string& server,
+                            std::map<std::string, std::string> environment) {
+    environment["KUBECONFIG"] =
+        Write("config",
+              "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
+              "clusters: [{name: k, cluster: {server: '" +
+                  server + "'}}]\n");
+    const Result<ClientConfig> config = FindClientConfig(Sources(environment));
+    return config.ok() ? config->proxy_url : ErrorMessage(config.status());
+  };
+  const std::string name = "https://api.shop.example:6443/clusters/1";
+  const std::string address = "https://10.1.2.3:6443";
+  const std::string url = "http://proxy:3128";
+  EXPECT_EQ(proxy(name, {{"HTTPS_PROXY", url}}), url);
+  EXPECT_EQ(proxy(name, {{"https_proxy", "proxy:3128/"}}), url);
+  EXPECT_EQ(proxy(name, {{"HTTP_PROXY", url}}), "");
+  EXPECT_EQ(proxy("http://h:8080", {{"HTTP_PROXY", url}}), url);
+  EXPECT_EQ(proxy("https://127.0.0.1:6443", {{"HTTPS_PROXY", url}}), "");
+  EXPECT_EQ(proxy("https://localhost", {{"HTTPS_PROXY", url}}), "");
+  for (const char* list : {"*", "example", "a.com, SHOP.example", "api.shop.example", ".example",
+                           "*.shop.example", "api.shop.example:6443"})
+    EXPECT_EQ(proxy(name, {{"HTTPS_PROXY", url}, {"NO_PROXY", list}}), "") << list;
+  for (const char* list :
+       {"", ",", "op.example", ".api.shop.example", "api.shop.example:443", "10.0.0.0/8", "api"})
+    EXPECT_EQ(proxy(name, {{"HTTPS_PROXY", url}, {"no_proxy", list}}), url) << list;
+  for (const char* list : {"10.1.2.3", "10.0.0.0/8", "0.0.0.0/0", "10.1.2.3:6443", "10.1.2.3/32"})
+    EXPECT_EQ(proxy(address, {{"HTTPS_PROXY", url}, {"no_proxy", list}}), "") << list;
+  for (const char* list : {"10.1.2", "10.2.0.0/16", "10.1.2.3/33", "10.1.2.3/", "10.1.2.3:443"})
+    EXPECT_EQ(proxy(address, {{"HTTPS_PROXY", url}, {"no_proxy", list}}), url) << list;
+  for (const char* wrong : {"socks5://proxy:1080", "http://me:secret@proxy:3128"})
+    EXPECT_EQ(proxy(name, {{"HTTPS_PROXY", wrong}}),
+              "environment variable HTTPS_PROXY: only http://HOST:PORT is supported, without a "
+              "password");
+}
+
+TEST_F(ClientConfigTest, AProxyOfTheKubeconfigWinsAndInAClusterThereIsNone) {
+  Write("serviceaccount/ca.crt", "in-cluster CA");
+  Write("serviceaccount/namespace", "flamefleet-system");
+  std::map<std::string, std::string> environment = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"},
+                                                    {"KUBERNETES_SERVICE_PORT", "443"},
+                                                    {"HTTPS_PROXY", "http://other:3128"}};
+  EXPECT_EQ(FindClientConfig(Sources(environment))->proxy_url, "");
+  environment["KUBECONFIG"] = Write(
+      "config",
+      "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
+      "clusters: [{name: k, cluster: {server: 'https://h', proxy-url: 'http://proxy:3128'}}]\n");
+  EXPECT_EQ(FindClientConfig(Sources(environment))->proxy_url, "http://proxy:3128");
+}
+
+TEST_F(ClientConfigTest, AnEmptyFileOfTheListSaysNothing) {
+  const std::string list = Write("empty", "") + ":" + WithUser("{token: t}");
+  EXPECT_EQ(FindClientConfig(Sources({{"KUBECONFIG", list}}))->token, "t");
+  EXPECT_THAT(ErrorMessage(ErrorOf("# nothing\n")), HasSubstr("current-context is not set"));
+}
+
 TEST_F(ClientConfigTest, ABadFileIsRefusedWithWhatIsWrong) {
   EXPECT_THAT(ErrorMessage(ErrorOf("a: [")), HasSubstr("bad.yaml"));
   EXPECT_THAT(ErrorMessage(ErrorOf("- list")), HasSubstr("not a map"));
