@@ -282,6 +282,10 @@ void AddNotes(const Snapshot& snapshot, std::vector<std::string>& notes) {
   }
   if (snapshot.pools && snapshot.pools->empty())
     notes.emplace_back("there is no AgentPool: no node runs an agent");
+  if (snapshot.pools && !snapshot.pools->empty() && snapshot.agents && snapshot.agents->empty()) {
+    notes.push_back("no agent runs in namespace " + snapshot.system_ns +
+                    ": if Flamefleet runs in another one, --system-namespace names it");
+  }
 }
 
 }  // namespace

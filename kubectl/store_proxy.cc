@@ -141,7 +141,8 @@ Result<std::map<std::string, std::string>> ReaderHeader(Cluster& cluster,
   if (text.status().code() == StatusCode::kPermissionDenied)
     return ExplainNoRight(cluster, ErrorMessage(text.status()));
   if (text.status().code() == StatusCode::kNotFound)
-    return FailedPreconditionError("there is no store: " + ErrorMessage(text.status()));
+    return FailedPreconditionError("there is no store: " + ErrorMessage(text.status()) +
+                                   "\n--system-namespace says where Flamefleet runs");
   if (!text.ok()) return text.status();
   FF_ASSIGN_OR_RETURN(api::Secret secret,
                       api::DecodeSecret(json::parse(*text, nullptr, /*allow_exceptions=*/false)));

@@ -222,6 +222,16 @@ TEST_F(PodStatusTest, ATargetWithoutPodsIsANote) {
               ElementsAre("ProfilingTarget shop/typo selects no pod: look at spec.selector"));
 }
 
+TEST_F(PodStatusTest, ANamespaceWithoutAgentsIsANote) {
+  target().pods = {.matched = 2, .profiled = 2};
+  snapshot_.agents->clear();
+  Judged();
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("no agent runs in namespace flamefleet-system")));
+  snapshot_.agents.reset();  // they may not be read
+  Judged();
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
 TEST_F(PodStatusTest, WhatTheNodeLacksIsToldOfItsPods) {
   target().pods = {.matched = 2, .profiled = 2};
   pool().status.problem_nodes = {{"n1", "CPUBudgetReached", "samples less"}};
