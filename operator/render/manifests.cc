@@ -29,8 +29,11 @@ bool IsManifestFile(const fs::path& path) {
 class Reader {
  public:
   Manifests Read(const std::vector<std::string>& paths) {
-    for (const std::string& path : paths)
+    for (const std::string& path : paths) {
+      something_there_ = false;
       ReadPath(path);
+      if (!something_there_) Fail({.file = path}, "", "", "there is no manifest in it");
+    }
     return std::move(out_);
   }
 
@@ -54,7 +57,10 @@ class Reader {
   }
 
   void ReadText(const std::string& file, const Result<std::string>& text) {
-    if (!seen_.insert(file).second) return;  // named twice, or also part of a folder
+    if (!seen_.insert(file).second) {  // named twice, or also part of a folder
+      something_there_ = true;
+      return;
+    }
     if (!text.ok()) return Fail({.file = file}, "", "", ErrorMessage(text.status()));
     ReadYaml(*text, [&](int number, Result<json> document) {
       const Source source{.file = file, .document = number};
@@ -65,6 +71,7 @@ class Reader {
 
   void Take(const Source& source, json object) {
     if (object.is_null()) return;
+    something_there_ = true;
     if (!object.is_object())
       return Fail(source, "", "", "not an object of Kubernetes but a " + TypeOf(object));
     const std::string kind = TextOf(object, "kind");
@@ -102,11 +109,13 @@ class Reader {
 
   void Fail(const Source& source, const std::string& object, const std::string& field,
             const std::string& cause) {
+    something_there_ = true;
     out_.findings.push_back({source, object, field, cause});
   }
 
   Manifests out_;
   std::set<std::string> seen_;
+  bool something_there_ = false;  // of the path that is read; an empty List is something
 };
 
 }  // namespace

@@ -43,6 +43,8 @@ struct Manifests {
   std::vector<Finding> findings;
 };
 
+// Each path has something to say: one that is empty, as the output of a command that failed is, is
+// a finding.
 Manifests ReadManifests(const std::vector<std::string>& paths);
 
 // "Deployment shop/payments"

@@ -247,6 +247,21 @@ TEST_F(RenderTest, AMissingFileIsInvalid) {
 TEST_F(RenderTest, KustomizationsAndOtherFilesAreNoObjects) {
   Write("kustomization.yaml", "resources: [a.yaml]\n");
   Write("README.md", "# not yaml: [\n");
+  Write("cluster.yaml", kCluster);
+  EXPECT_TRUE(Run()) << errors_;
+}
+
+// As what a command that failed has written, or a folder that was renamed.
+TEST_F(RenderTest, APathWithoutAnyManifestIsInvalid) {
+  EXPECT_FALSE(Run());
+  EXPECT_EQ(errors_, folder_ + ": there is no manifest in it\n");
+  const std::string folder = folder_;
+  for (const char* text : {"", "# none\n", "---\n---\n"}) {
+    folder_ = Write("a.yaml", text);
+    EXPECT_FALSE(Run()) << text;
+    folder_ = folder;
+  }
+  Write("a.yaml", "{apiVersion: v1, kind: List, items: []}");  // of a kubectl that found nothing
   EXPECT_TRUE(Run()) << errors_;
 }
 
