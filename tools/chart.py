@@ -113,11 +113,13 @@ def _add_watched_namespaces(folder, item):
 
 
 def _starter_template(item, value):
-    """What a cluster begins with: as it is, or with the user's spec in place of ours."""
+    """What a cluster begins with: as it is, or with the user's spec in place of ours. The default backend stays that unless the
+    spec says no: without any, nothing is profiled."""
     spec = item.pop("spec")
     own = dump({"spec": spec})
+    stays = f'{{{{- if not (hasKey .Values.{value}.spec "default") }}}}\n  default: true\n  {{{{- end }}}}\n' if "default" in spec else ""
     return (f"{{{{- if .Values.{value}.create }}}}\n{dump(item)}{{{{- if .Values.{value}.spec }}}}\nspec:\n"
-            f"  {{{{- toYaml .Values.{value}.spec | nindent 2 }}}}\n{{{{- else }}}}\n{own}{{{{- end }}}}\n{{{{- end }}}}\n")
+            f"  {stays}  {{{{- toYaml .Values.{value}.spec | nindent 2 }}}}\n{{{{- else }}}}\n{own}{{{{- end }}}}\n{{{{- end }}}}\n")
 
 
 def closed_schema(schema):

@@ -124,7 +124,7 @@ class Chart(unittest.TestCase):
         self.assertEqual(deployment["metadata"]["annotations"]["team"], "a")
         self.assertEqual(objects["flamefleet.dev/v1alpha1", "AgentPool", "", "default"]["spec"], {"sampling": {"frequency": 97}})
         self.assertEqual(objects["flamefleet.dev/v1alpha1", "ProfilingBackend", "", "default"]["spec"],
-                         {"type": "Pyroscope", "endpoint": "http://a:4040"})
+                         {"default": True, "type": "Pyroscope", "endpoint": "http://a:4040"})
         for key, item in objects.items():
             if key[0].startswith("monitoring.coreos.com/"):
                 self.assertEqual(item["metadata"]["labels"]["release"], "main", key)
@@ -139,6 +139,10 @@ class Chart(unittest.TestCase):
         self.assertEqual([argument for argument in arguments if "namespace" in argument],
                          [f"--watch-namespace={name}" for name in ("shop", "payments", "$(FLAMEFLEET_NAMESPACE)")])
         self.assertNotIn("flamefleet-operator-pods", [key[3] for key in objects if key[1] == "ClusterRoleBinding"])
+
+    def test_a_backend_may_say_that_it_is_not_the_default(self):
+        objects = self.template("backend.spec.type=Pyroscope", "backend.spec.endpoint=http://a:4040", "backend.spec.default=false")
+        self.assertIs(objects["flamefleet.dev/v1alpha1", "ProfilingBackend", "", "default"]["spec"]["default"], False)
 
     def test_names_of_digits_are_names(self):
         text = self.helm("template", "flamefleet", self.package, "--namespace", "2026", "--set-string", "watchNamespaces[0]=7e1")
