@@ -8,6 +8,7 @@
 #include <string>
 
 #include "agent/run/commands.h"
+#include "base/standard_output.h"
 #include "base/thread.h"
 
 namespace {
@@ -56,9 +57,12 @@ int main(int argc, char** argv) {
   GiveMemoryBack();
   flamefleet::BlockTerminationSignals();
   try {
-    return Dispatch(argc, argv);
+    const int code = Dispatch(argc, argv);
+    const flamefleet::Status written = flamefleet::FlushStandardOutput();
+    if (written.ok()) return code;
+    std::fprintf(stderr, "flamefleet-agent: %s\n", flamefleet::ErrorMessage(written).c_str());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flamefleet-agent: %s\n", error.what());
-    return flamefleet::agent::kExitFailure;
   }
+  return flamefleet::agent::kExitFailure;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `top` and `pprof`: what the managed store has of a workload.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/flags.h"
 #include "kubectl/cluster.h"
 #include "kubectl/commands.h"
@@ -65,13 +67,9 @@ int CodeOf(const Status& status) {
 
 // In place: the file may be a device or a pipe.
 Status Write(const std::string& bytes, const std::string& path) {
-  const std::string operation = "write " + (path == "-" ? "standard output" : path);
-  FILE* const file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return ErrnoError(errno, operation);
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  const int error = errno;
-  if (std::fflush(file) != 0 || !written) return ErrnoError(written ? errno : error, operation);
-  if (file != stdout && std::fclose(file) != 0) return ErrnoError(errno, operation);
+  FF_ASSIGN_OR_RETURN(UniqueFd file, OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC, 0666));
+  FF_RETURN_IF_ERROR(WriteAll(file.get(), bytes, path));
+  if (close(file.Release()) != 0) return ErrnoError(errno, "write " + path);
   return OkStatus();
 }
 
@@ -115,8 +113,11 @@ int PprofCommand(int count, const char* const* arguments) {
         InvalidArgumentError("-o -: a profile is no text; standard output is a terminal"));
   const Result<std::string> profile = Ask(options, "pprof", "");
   if (!profile.ok()) return CodeOf(profile.status());
+  if (file == "-") {
+    std::fwrite(profile->data(), 1, profile->size(), stdout);
+    return 0;
+  }
   if (const Status written = Write(*profile, file); !written.ok()) return Refuse(written);
-  if (file == "-") return 0;
   std::fprintf(stderr, "%s: %zu bytes in %s\n", options.query.Text().c_str(), profile->size(),
                file.c_str());
   return 0;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <string_view>
 
+#include "base/standard_output.h"
 #include "operator/commands.h"
 
 namespace flamefleet {
@@ -46,9 +47,12 @@ int Main(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   try {
-    return flamefleet::Main(argc, argv);
+    const int code = flamefleet::Main(argc, argv);
+    const flamefleet::Status written = flamefleet::FlushStandardOutput();
+    if (written.ok()) return code;
+    std::fprintf(stderr, "flamefleet-operator: %s\n", flamefleet::ErrorMessage(written).c_str());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flamefleet-operator: %s\n", error.what());
-    return 1;
   }
+  return 1;
 }

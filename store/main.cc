@@ -6,6 +6,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/size.h"
+#include "base/standard_output.h"
 #include "base/thread.h"
 #include "store/check_command.h"
 #include "store/export_command.h"
@@ -101,9 +102,12 @@ int Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return flamefleet::store::Run(argc, argv);
+    const int code = flamefleet::store::Run(argc, argv);
+    const flamefleet::Status written = flamefleet::FlushStandardOutput();
+    if (written.ok()) return code;
+    std::fprintf(stderr, "flamefleet-store: %s\n", flamefleet::ErrorMessage(written).c_str());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "flamefleet-store: %s\n", error.what());
-    return 1;
   }
+  return 1;
 }

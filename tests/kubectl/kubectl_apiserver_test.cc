@@ -193,15 +193,13 @@ TEST_F(KubectlTest, APodAWorkloadAndAllNamespacesAreAnswered) {
   EXPECT_EQ(workload.code, 0) << workload.errors;
   EXPECT_THAT(workload.out, HasSubstr("profilingtarget/pay"));
   EXPECT_THAT(workload.out, Not(HasSubstr("cart")));
-  const Output all = Run("status -A");
-  EXPECT_THAT(all.out, HasSubstr("NAMESPACE           NAME"));
-  EXPECT_THAT(all.out, HasSubstr("flamefleet-system   agent"));
+  EXPECT_THAT(Run("status -A").out, testing::AllOf(HasSubstr("NAMESPACE           NAME"),
+                                                   HasSubstr("flamefleet-system   agent")));
   EXPECT_EQ(Run("status other -n shop").code, 1) << "a pod that is named and not profiled";
 }
 
 TEST_F(KubectlTest, JsonAndYamlSayTheSame) {
-  const Output output = Run("status pay-0 -n shop -o json");
-  const json status = json::parse(output.out);
+  const json status = json::parse(Run("status pay-0 -n shop -o json").out);
   EXPECT_EQ(status["pods"][0]["state"], "Profiled");
   EXPECT_EQ(status["pods"][0]["collected"][0]["profile"], "cpu");
   EXPECT_EQ(status["notes"], json::array());
@@ -379,6 +377,12 @@ TEST_F(KubectlTest, OpenSaysWhyNothingIsForwarded) {
   EXPECT_EQ(output.code, 2);
   EXPECT_EQ(output.out, "");
   EXPECT_THAT(output.errors, HasSubstr("services \"flamefleet-store-main\" not found"));
+}
+
+TEST_F(KubectlTest, AnAnswerThatCannotBeWrittenIsNone) {
+  const Output output = Run("status pay-0 -n shop >/dev/full");
+  EXPECT_EQ(output.code, 2);
+  EXPECT_EQ(output.errors, "error: write standard output: No space left on device\n");
 }
 
 TEST_F(KubectlTest, WrongUsageIsRefused) {
