@@ -5,7 +5,6 @@
 #include <pplx/threadpool.h>
 
 #include <algorithm>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <cctype>
 #include <mutex>
@@ -162,10 +161,6 @@ Result<std::unique_ptr<HttpClient::Impl>> HttpClient::Impl::Create(
     config.set_tlsext_sni_enabled(false);     // ClientTls names the server
     config.set_ssl_context_callback([tls](boost::asio::ssl::context& context) {
       FF_CHECK(tls->Configure(context).ok());  // as in Check
-    });
-    config.set_nativehandle_options([tls](web::http::client::native_handle handle) {
-      using Stream = boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>;
-      tls->SetServerName(static_cast<Stream*>(handle)->native_handle());
     });
   }
   try {

@@ -18,6 +18,12 @@ bool IsAddress(const std::string& host) {
   return !error;
 }
 
+// Where a context has its ClientTls. (The application's data of contexts belong to asio.)
+int Index() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
 }  // namespace
 
 ClientTls::ClientTls(HttpTlsOptions options, const std::string& host)
@@ -45,12 +51,24 @@ Status ClientTls::Configure(asio::ssl::context& context) {
     context.use_private_key(asio::buffer(options_.client_key_pem), asio::ssl::context::pem, error);
     if (error) return InvalidArgumentError("client key: " + error.message());
   }
+  // What the library hands to its users before a handshake is the connection to a proxy, if there
+  // is one, and not yet of TLS.
+  SSL_CTX_set_ex_data(native, Index(), this);
+  SSL_CTX_set_info_callback(native, &ClientTls::InfoCallback);
   if (!options_.insecure_skip_verify) {
     SSL_CTX_set_cert_verify_callback(native, &ClientTls::VerifyCallback, this);
   }
   return OkStatus();
 }
 
+void ClientTls::InfoCallback(const SSL* ssl, int where, int /*value*/) {
+  if ((where & SSL_CB_HANDSHAKE_START) == 0) return;
+  const auto* const self =
+      static_cast<const ClientTls*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), Index()));
+  self->SetServerName(const_cast<SSL*>(ssl));  // OpenSSL's own, const to observers
+}
+
+// Before the first message of the handshake is made.
 void ClientTls::SetServerName(SSL* ssl) const {
   if (name_is_address_) return;  // RFC 6066: no literal addresses
   SSL_set_tlsext_host_name(ssl, server_name_.c_str());

@@ -4,7 +4,7 @@
 // The library beneath can only verify the name of the URL's host, so verification is ours: chain
 // and name are checked by OpenSSL with the name that HttpTlsOptions asks for.
 //
-// Thread: Configure and SetServerName from the library's threads, the rest from any.
+// Thread: Configure from the library's threads, the rest from any.
 // Errors: Check: kInvalidArgument when a certificate or key cannot be read; the message says which.
 #pragma once
 
@@ -25,14 +25,14 @@ class ClientTls {
 
   // Whether Configure will work.
   Status Check();
-  // Prepares the context of one connection.
+  // Prepares the context of one connection, which must end before this object.
   Status Configure(boost::asio::ssl::context& context);
-  // Names the server in the handshake of one connection.
-  void SetServerName(SSL* ssl) const;
   // Why a certificate was not trusted since the last call; empty if none was refused.
   std::string TakeRefusal();
 
  private:
+  static void InfoCallback(const SSL* ssl, int where, int value);
+  void SetServerName(SSL* ssl) const;
   static int VerifyCallback(X509_STORE_CTX* store, void* self);
   int Verify(X509_STORE_CTX* store);
 

@@ -74,6 +74,18 @@ TEST_F(HttpClientTlsTest, TheServerNameOptionIsVerifiedAndSentInTheHandshake) {
   const auto named = Get({.ca_pem = Pem("ca.pem"), .server_name = "profiles.test"});
   EXPECT_TRUE(named.ok()) << named.status();
   EXPECT_FALSE(Get({.ca_pem = Pem("ca.pem"), .server_name = "other.test"}).ok());
+
+  TcpProxy proxy(static_cast<uint16_t>(std::stoi(url_.substr(url_.rfind(':') + 1))), true);
+  const std::string proxy_url = "http://127.0.0.1:" + std::to_string(proxy.port());
+  const auto proxied = Get({.ca_pem = Pem("ca.pem"), .server_name = "profiles.test"}, proxy_url);
+  EXPECT_TRUE(proxied.ok()) << proxied.status();
+  EXPECT_EQ(proxy.accepted(), 1);
+}
+
+TEST_F(HttpClientTlsTest, AProxyThatIsNotThereIsUnavailable) {
+  url_ = "https://profiles.test:1";
+  const Status status = Get({}, "http://127.0.0.1:1").status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
 }
 
 TEST_F(HttpClientTlsTest, SkippingVerificationTakesAnyCertificate) {
