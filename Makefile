@@ -106,6 +106,7 @@ bench: deps ## Measure encoder, compressor, ring, unwinding, agent and operator 
 	tests/bench/agent_minute
 	tests/bench/agent_budget
 	tests/bench/agent_churn
+	tests/bench/agent_churn --rounds 5 --seconds 20 --rate 50
 	tests/fidelity/stacks_beside_perf
 	FF_FIDELITY_SAMPLES=64000 build/release/bin/fidelity_test
 	cd tests/bench/controlload && go build -o ../../../build/release/bin/controlload .

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const uint64_t begins_inside : {uint64_t{0}, uint64_t{1}}) {
     ByteWriter arguments;
     arguments.Fixed(uint64_t{0});
-    arguments.Fixed(kMaxPerfMapChunkBytes);
+    arguments.Fixed(uint64_t{size} + 1);  // a whole chunk would mean a page fault for each 4 KiB
     arguments.Fixed(begins_inside);
     const Result<std::string> answer = AnswerPerfMap(files, arguments.Take());
     FF_CHECK(answer.ok());
