@@ -12,14 +12,19 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "base/clock.h"
 
 namespace flamefleet::agent {
 namespace {
+
+constexpr size_t kMaxMountinfoBytes = 4 << 20;  // 20,000 mounts
 
 // File systems whose server can keep a reader waiting for ever.
 // Source: man 2 statfs; linux/magic.h has not all of them.
@@ -49,6 +54,34 @@ UniqueFd OpenPathBelow(int root, const std::string& path) {
 UniqueFd OpenRoot(const std::string& proc_root, uint32_t pid) {
   const std::string root = proc_root + "/" + std::to_string(pid) + "/root";
   return UniqueFd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+// The names of the same ones, and of more, in mountinfo.
+bool IsNameOfServer(std::string_view type) {
+  constexpr std::array<std::string_view, 9> kPrefixes = {"nfs",  "fuse", "cifs",   "smb",      "9p",
+                                                         "ceph", "afs",  "lustre", "glusterfs"};
+  return std::ranges::any_of(kPrefixes,
+                             [type](std::string_view prefix) { return type.starts_with(prefix); });
+}
+
+// Whether a line of mountinfo mounts the file system 0:`minor` and is of such a type.
+// Source: proc_pid_mountinfo(5)
+bool MountsServer(std::string_view mountinfo, uint32_t minor) {
+  const std::string device = " 0:" + std::to_string(minor) + " ";
+  while (!mountinfo.empty()) {
+    const size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
+    const std::string_view line = mountinfo.substr(0, end);
+    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
+    // "36 35 0:98 / /mnt rw - nfs4 server:/ rw": names have no spaces, they are "\040" there.
+    const size_t first = line.find(' ');
+    const size_t second = line.find(' ', first + 1);
+    const size_t type = line.find(" - ");
+    if (first == std::string_view::npos || second == std::string_view::npos ||
+        type == std::string_view::npos || !line.substr(second).starts_with(device))
+      continue;
+    return IsNameOfServer(line.substr(type + 3));
+  }
+  return false;
 }
 
 int64_t ModifiedNanos(const struct stat& info) {
@@ -149,6 +182,18 @@ std::shared_ptr<const MappedFile> OpenVdso() {
   return file;
 }
 
+// To ask the file system itself, with fstat or fstatfs, is to ask its server.
+bool FileTable::IsOnServer(const std::string& proc_root, uint32_t pid, const MapsEntry& entry) {
+  if (entry.device_major != 0) return false;
+  const auto [known, is_new] = on_server_.try_emplace(entry.device_minor, false);
+  if (is_new) {
+    const Result<std::string> mountinfo =
+        ReadFile(proc_root + "/" + std::to_string(pid) + "/mountinfo", kMaxMountinfoBytes);
+    known->second = mountinfo.ok() && MountsServer(*mountinfo, entry.device_minor);
+  }
+  return known->second;
+}
+
 std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, uint32_t pid,
                                                   const MapsEntry& entry) {
   if (entry.inode == 0) return nullptr;
@@ -164,6 +209,10 @@ std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, 
     ++failures_;
     return nullptr;
   }
+  if (IsOnServer(proc_root, pid, entry)) {
+    ++failures_;
+    return nullptr;
+  }
   Result<MappedFile> opened = OpenMappedFile(proc_root, pid, entry);
   if (!opened.ok()) {
     ++failures_;
@@ -176,6 +225,7 @@ std::shared_ptr<const MappedFile> FileTable::Open(const std::string& proc_root, 
 
 void FileTable::Sweep() {
   std::erase_if(files_, [](const auto& item) { return item.second.expired(); });
+  on_server_.clear();
 }
 
 }  // namespace flamefleet::agent

@@ -91,10 +91,12 @@ class FileTable {
   explicit FileTable(size_t max_open) : max_open_(max_open) {}
 
   // The file behind the mapping, null when it cannot be opened (counted). One that was written into
-  // since it was opened is another one: what was read of it no longer holds.
+  // since it was opened is another one: what was read of it no longer holds. One on a network or
+  // FUSE file system is not even looked at: its server may be away.
   std::shared_ptr<const MappedFile> Open(const std::string& proc_root, uint32_t pid,
                                          const MapsEntry& entry);
-  // Forgets files that nobody holds any more.
+  // Forgets files that nobody holds any more, and what is known of file systems: the kernel uses
+  // their numbers again.
   void Sweep();
 
   uint64_t failures() const { return failures_; }
@@ -105,7 +107,10 @@ class FileTable {
   // inodes.
   using Key = std::tuple<uint32_t, uint32_t, uint64_t, std::string>;
 
+  bool IsOnServer(const std::string& proc_root, uint32_t pid, const MapsEntry& entry);
+
   const size_t max_open_;
+  std::map<uint32_t, bool> on_server_;  // by minor number; those of no device have major 0
   // Several of one key: what was opened before somebody wrote into it.
   std::multimap<Key, std::weak_ptr<const MappedFile>> files_;
   uint64_t failures_ = 0;

@@ -112,6 +112,25 @@ TEST_F(MappedFileTest, TableOpensAFileAgainThatWasOverwritten) {
   EXPECT_EQ(table.Open(proc(), 42, Entry("/lib/good.so")), second);
 }
 
+// Here the file is where it can be read at once; a server that is away would never answer.
+TEST_F(MappedFileTest, TableLeavesFilesAloneThatAreOnAServer) {
+  Write(base_ / "proc/42/mountinfo",
+        "22 1 0:20 / / rw,relatime shared:1 - overlay overlay rw,lowerdir=/a\n"
+        "36 22 0:98 / /lib\\040- rw master:1 shared:2 - nfs4 server:/lib rw,addr=10.0.0.1\n"
+        "37 22 0:99 / /mnt rw - fuse.sshfs me@server: rw\n"
+        "38 22 0:9 / /tmp rw - tmpfs tmpfs rw,nfs\n");
+  const auto opens = [&](uint32_t minor) {
+    MapsEntry entry = Entry("/lib/good.so");
+    entry.device_minor = minor;
+    return FileTable(10).Open(proc(), 42, entry) != nullptr;
+  };
+  EXPECT_TRUE(opens(20));
+  EXPECT_TRUE(opens(9));
+  EXPECT_TRUE(opens(8)) << "not mounted there: it is looked at";
+  EXPECT_FALSE(opens(98));
+  EXPECT_FALSE(opens(99));
+}
+
 TEST_F(MappedFileTest, TableOpensNoMoreThanItsBound) {
   Write(root() / "lib/other.so", "other");
   MapsEntry other = Entry("/lib/other.so");
