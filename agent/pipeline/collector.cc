@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/next_time.h"
 #include "base/utf8.h"
 
 namespace flamefleet::agent {
@@ -246,7 +247,7 @@ Batch Collector::Rotate(std::unique_ptr<Window> window, uint64_t period_ns) {
   });
   window_ = std::move(window);
   window_->period_ns = period_ns;
-  last_start_ns_ = std::max(clock_.WallNanos(), last_start_ns_ + 1);
+  last_start_ns_ = NextTime(clock_.WallNanos(), last_start_ns_);
   window_->start_ns = last_start_ns_;
   start_monotonic_ns_ = now_monotonic_ns;
   return batch;

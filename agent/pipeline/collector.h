@@ -130,7 +130,7 @@ class Collector final : public SampleHandler {
   // The window being filled.
   std::unique_ptr<Window> window_;
   int64_t start_monotonic_ns_ = 0;
-  int64_t last_start_ns_ = 0;  // wall clock; windows never share one, whatever the clock does
+  int64_t last_start_ns_ = 0;  // wall clock; see NextTime
   std::vector<Series> series_;
   std::unordered_map<std::shared_ptr<const CpuTarget>, uint32_t> series_by_target_;
   std::map<SeriesKey, uint32_t> series_by_key_;

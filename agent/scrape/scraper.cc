@@ -7,6 +7,7 @@
 
 #include "agent/scrape/rewrite.h"
 #include "base/http/fetch.h"
+#include "base/next_time.h"
 #include "base/reasons.h"
 #include "base/thread.h"
 
@@ -221,7 +222,7 @@ std::optional<FinishedProfile> Scraper::Read(const ScrapeJob& job, const FetchOp
                                              ScrapeFailure* failure) {
   const Time start = std::chrono::steady_clock::now();
   // No two profiles of one series share a time: backends keep only one of them.
-  const int64_t time_ns = std::max(clock_.WallNanos(), past->last_time_ns + 1);
+  const int64_t time_ns = NextTime(clock_.WallNanos(), past->last_time_ns);
   const Progress::Work work(progress_, (1 + kMaxRedirects) * options.timeout + kDecodeLimit);
   const Result<FetchResponse> response = FetchFollowing(options, stop);
   if (!response.ok()) {

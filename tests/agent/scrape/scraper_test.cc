@@ -293,6 +293,16 @@ TEST_F(ScraperTest, AChangeThatLeavesTheEndpointKeepsTheJobsPast) {
   EXPECT_GT(ledger_.Profiles().back().time_ns, last);
 }
 
+TEST_F(ScraperTest, ProfilesFollowAClockThatIsSetBack) {
+  const Pod pod({{"/goroutine", pprof::ReadProfileFile("hand_goroutine.pb.gz")}});
+  scraper_.SetJobs({Job("app", pod.port(), "/goroutine")});
+  ASSERT_TRUE(WaitUntil([&] { return !ledger_.Profiles().empty(); }));
+  clock_.StepWall(-7'200 * kNanosPerSecond);
+  const int64_t now_ns = clock_.WallNanos();
+  EXPECT_TRUE(
+      WaitUntil([&] { return ledger_.Profiles().back().time_ns < now_ns + kNanosPerSecond; }));
+}
+
 TEST_F(ScraperTest, ARemovedJobGivesNothingMore) {
   const Pod pod({{"/goroutine", pprof::ReadProfileFile("hand_goroutine.pb.gz")}});
   scraper_.SetJobs({Job("app", pod.port(), "/goroutine")});
