@@ -86,7 +86,10 @@ void Scraper::SetJobs(const std::vector<ScrapeJob>& jobs) {
   for (const ScrapeJob& job : jobs) {
     auto known = entries_.extract(job.key);
     if (!known.empty() && SameEndpoint(known.mapped().job, job)) {
-      known.mapped().job = job;
+      Entry& entry = known.mapped();
+      if (job.interval < entry.job.interval)
+        entry.due = std::min(entry.due, std::chrono::steady_clock::now() + FirstDelay(job));
+      entry.job = job;
       next.insert(std::move(known));
     } else {
       next[job.key] = {.job = job,

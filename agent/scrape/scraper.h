@@ -65,7 +65,8 @@ class Scraper {
   Scraper& operator=(const Scraper&) = delete;
 
   // Replaces the jobs. A job whose endpoint stays the same keeps its turn and its past, whatever
-  // else of it changed. What a removed job is just reading is thrown away.
+  // else of it changed; a shorter interval brings the turn forward. What a removed job is just
+  // reading is thrown away.
   void SetJobs(const std::vector<ScrapeJob>& jobs);
 
   // An error when the stage is stuck.

@@ -293,6 +293,17 @@ TEST_F(ScraperTest, AChangeThatLeavesTheEndpointKeepsTheJobsPast) {
   EXPECT_GT(ledger_.Profiles().back().time_ns, last);
 }
 
+TEST_F(ScraperTest, AShorterIntervalDoesNotWaitForTheTurnOfTheLongerOne) {
+  const Pod pod({{"/goroutine", pprof::ReadProfileFile("hand_goroutine.pb.gz")}});
+  ScrapeJob job = Job("app", pod.port(), "/goroutine");
+  job.interval = std::chrono::hours(1);
+  ASSERT_GT(FirstDelay(job), std::chrono::minutes(2)) << "choose another name";
+  scraper_.SetJobs({job});
+  job.interval = milliseconds(20);
+  scraper_.SetJobs({job});
+  EXPECT_TRUE(WaitUntil([&] { return !ledger_.Profiles().empty(); }));
+}
+
 TEST_F(ScraperTest, ProfilesFollowAClockThatIsSetBack) {
   const Pod pod({{"/goroutine", pprof::ReadProfileFile("hand_goroutine.pb.gz")}});
   scraper_.SetJobs({Job("app", pod.port(), "/goroutine")});
