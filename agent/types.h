@@ -5,33 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <tuple>
 
+#include "base/profile_type.h"
 #include "base/stack_ends.h"
 
 namespace flamefleet::agent {
 
 using Labels = std::map<std::string, std::string>;
-
-enum class ProfileType { kCpu, kMemory, kGoroutine, kMutex, kBlock };
-
-// The name a backend knows the type by (label __name__).
-constexpr std::string_view MetricName(ProfileType type) {
-  switch (type) {
-    case ProfileType::kCpu:
-      return "process_cpu";
-    case ProfileType::kMemory:
-      return "memory";
-    case ProfileType::kGoroutine:
-      return "goroutine";
-    case ProfileType::kMutex:
-      return "mutex";
-    case ProfileType::kBlock:
-      return "block";
-  }
-  return "";
-}
 
 // One collection: what health is kept for. Without Kubernetes pod_uid is empty and container is the
 // service.

@@ -26,7 +26,7 @@ std::string Join(const Values& values) {
 std::string ProfilesOf(const plan::PodPlan& plan) {
   std::vector<std::string_view> types;  // collections are by type
   for (const plan::Collection& collection : plan.collections) {
-    const std::string_view type = api::ProfileTypeName(collection.type);
+    const std::string_view type = ProfileTypeName(collection.type);
     if (types.empty() || types.back() != type) types.push_back(type);
   }
   return Join(types);

@@ -50,7 +50,7 @@ std::string PodPattern(const WorkloadName& workload) {
 
 // What the store calls the five types of targets; others are as the store has them.
 Result<std::string> StoreType(const std::string& type) {
-  if (type == "cpu") return std::string("process_cpu");
+  if (const auto known = ParseProfileType(type)) return std::string(MetricName(*known));
   const bool is_name = !type.empty() && std::ranges::all_of(type, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == ':';
@@ -63,7 +63,7 @@ Result<std::string> StoreType(const std::string& type) {
 
 // The backends that the plan sends this workload's profiles of the type to.
 std::set<std::string> PlannedBackends(const Snapshot& snapshot, const std::string& type) {
-  const auto known = api::ParseProfileType(type.substr(0, type.find(':')));
+  const auto known = ParseProfileType(type.substr(0, type.find(':')));
   std::vector<std::string> ignored;
   std::set<std::string> names;
   for (const PodStatus& pod : JudgePods(snapshot, ignored)) {

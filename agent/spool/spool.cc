@@ -34,7 +34,9 @@ void ReadRow(const SqliteStatement& row, SpooledProfile* profile) {
   profile->time_ns = row.Int(3);
   profile->collection.pod_uid = row.Bytes(4);
   profile->collection.container = row.Bytes(5);
-  profile->collection.type = static_cast<ProfileType>(row.Int(6));
+  const int64_t type = row.Int(6);  // of a file that may be damaged
+  const bool is_type = type >= 0 && type < static_cast<int64_t>(kProfileTypes.size());
+  profile->collection.type = is_type ? static_cast<ProfileType>(type) : ProfileType::kCpu;
   profile->bytes = row.Int(7);
   profile->spread_ns = row.Int(8);
   profile->raw_bytes = row.Int(9);

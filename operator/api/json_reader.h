@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -106,6 +107,11 @@ class ObjectReader {
   // One of `values`; the index of the one found goes to `set`.
   template <typename Enum>
   void Enumeration(const char* key, std::initializer_list<std::pair<std::string_view, Enum>> values,
+                   Enum& out) const {
+    Enumeration(key, std::span(values.begin(), values.size()), out);
+  }
+  template <typename Enum>
+  void Enumeration(const char* key, std::span<const std::pair<std::string_view, Enum>> values,
                    Enum& out) const {
     std::optional<std::string> text;
     OptionalString(key, text);

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/profiling_target.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
 #include "operator/api/json_reader.h"
 #include "operator/api/status_json.h"
 
@@ -22,13 +27,12 @@ void ReadPort(const ObjectReader& in, std::optional<PortRef>& out) {
 }
 
 void ReadProfile(const ObjectReader& in, ProfileSpec& profile) {
-  in.Enumeration<ProfileType>("type",
-                              {{"cpu", ProfileType::kCpu},
-                               {"memory", ProfileType::kMemory},
-                               {"goroutine", ProfileType::kGoroutine},
-                               {"mutex", ProfileType::kMutex},
-                               {"block", ProfileType::kBlock}},
-                              profile.type);
+  std::array<std::pair<std::string_view, ProfileType>, kProfileTypeNames.size()> types;
+  std::ranges::transform(kProfileTypeNames, types.begin(), [](const ProfileTypeNames& names) {
+    return std::pair(names.name, names.type);
+  });
+  in.Enumeration("type", std::span<const std::pair<std::string_view, ProfileType>>(types),
+                 profile.type);
   in.Enumeration<CollectMode>(
       "mode",
       {{"Auto", CollectMode::kAuto}, {"EBPF", CollectMode::kEbpf}, {"Pull", CollectMode::kPull}},
@@ -86,29 +90,6 @@ void ReadStatus(const ObjectReader& in, ProfilingTargetStatus& status) {
 }
 
 }  // namespace
-
-std::string_view ProfileTypeName(ProfileType type) {
-  switch (type) {
-    case ProfileType::kCpu:
-      return "cpu";
-    case ProfileType::kMemory:
-      return "memory";
-    case ProfileType::kGoroutine:
-      return "goroutine";
-    case ProfileType::kMutex:
-      return "mutex";
-    case ProfileType::kBlock:
-      return "block";
-  }
-  return "";
-}
-
-std::optional<ProfileType> ParseProfileType(std::string_view name) {
-  for (const ProfileType type : kProfileTypes) {
-    if (ProfileTypeName(type) == name) return type;
-  }
-  return std::nullopt;
-}
 
 Result<ProfilingTarget> DecodeProfilingTarget(const json& object) {
   const ObjectReader root(object, kProfilingTargetKind.name);

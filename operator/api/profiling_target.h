@@ -11,19 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/profile_type.h"
 #include "base/status.h"
 #include "operator/api/kinds.h"
 #include "operator/api/label_selector.h"
 
 namespace flamefleet::api {
-
-enum class ProfileType { kCpu, kMemory, kGoroutine, kMutex, kBlock };
-inline constexpr ProfileType kProfileTypes[] = {ProfileType::kCpu, ProfileType::kMemory,
-                                                ProfileType::kGoroutine, ProfileType::kMutex,
-                                                ProfileType::kBlock};
-// "cpu", "memory", "goroutine", "mutex", "block": as in specs, annotations of Grafana and status.
-std::string_view ProfileTypeName(ProfileType type);
-std::optional<ProfileType> ParseProfileType(std::string_view name);
 
 enum class CollectMode { kAuto, kEbpf, kPull };
 

@@ -11,7 +11,6 @@ namespace flamefleet::control {
 namespace {
 
 using plan::CollectionState;
-using plan::ProfileType;
 
 pb::ProfileType ToProto(ProfileType type) {
   switch (type) {
@@ -42,7 +41,7 @@ pb::BackendProtocol ToProto(plan::BackendProtocol protocol) {
 }
 
 std::optional<ProfileType> FromProto(pb::ProfileType type) {
-  for (const ProfileType ours : api::kProfileTypes) {
+  for (const ProfileType ours : kProfileTypes) {
     if (ToProto(ours) == type) return ours;
   }
   return std::nullopt;

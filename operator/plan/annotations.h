@@ -49,14 +49,14 @@ struct AnnotatedProfile {
 };
 
 struct FamilyAnnotations {
-  bool veto = false;  // pyroscope.io/scrape: "false"
-  std::array<AnnotatedProfile, std::size(api::kProfileTypes)> profiles;  // indexed by ProfileType
+  bool veto = false;                                                // pyroscope.io/scrape: "false"
+  std::array<AnnotatedProfile, std::size(kProfileTypes)> profiles;  // indexed by ProfileType
   std::string service_name;
   api::StringMap labels;
   std::vector<Problem> warnings;
 
-  AnnotatedProfile& For(api::ProfileType type) { return profiles[static_cast<size_t>(type)]; }
-  const AnnotatedProfile& For(api::ProfileType type) const {
+  AnnotatedProfile& For(ProfileType type) { return profiles[static_cast<size_t>(type)]; }
+  const AnnotatedProfile& For(ProfileType type) const {
     return profiles[static_cast<size_t>(type)];
   }
 };

@@ -17,7 +17,6 @@
 
 namespace flamefleet::plan {
 
-using api::ProfileType;
 using api::StringMap;
 
 // CPU of one container, by eBPF.

@@ -10,8 +10,6 @@
 namespace flamefleet::plan {
 namespace {
 
-using api::ProfileType;
-
 // Copied to series labels of the same name.
 constexpr std::string_view kLabelKeys[] = {"service_repository", "service_git_ref",
                                            "service_root_path"};
@@ -54,7 +52,7 @@ class Reader {
     const std::string_view name = std::string_view(key).substr(api::kGrafanaPrefix.size());
     const size_t dot = name.find('.');
     if (dot == std::string_view::npos) return false;
-    const std::optional<ProfileType> type = api::ParseProfileType(name.substr(0, dot));
+    const std::optional<ProfileType> type = ParseProfileType(name.substr(0, dot));
     if (!type) return false;
     const std::string_view field = name.substr(dot + 1);
     AnnotatedProfile& profile = out_.For(*type);

@@ -44,7 +44,7 @@ bool SamePort(const api::Pod& pod, const api::PortRef& a, const api::PortRef& b)
 class Vain {
  public:
   Vain(ProfileType type, std::string loser, std::string winner, std::vector<Problem>& out)
-      : type_(api::ProfileTypeName(type)),
+      : type_(ProfileTypeName(type)),
         loser_(std::move(loser)),
         winner_(std::move(winner)),
         out_(out) {}
@@ -140,7 +140,7 @@ std::vector<Problem> WithoutEffect(const api::Pod& pod, const api::ProfilingTarg
   for (const std::string& name : target.spec.containers) {
     const auto found = std::ranges::find(pod.containers, name, &api::Container::name);
     if (found != pod.containers.end() && found->kind != api::ContainerKind::kInit) continue;
-    out.push_back({reasons::kContainerNotFound, std::string(api::ProfileTypeName(profile.type)) +
+    out.push_back({reasons::kContainerNotFound, std::string(ProfileTypeName(profile.type)) +
                                                     ": the pod has no container \"" + name +
                                                     "\" that is not an init container"});
   }

@@ -125,19 +125,19 @@ PodHealth JudgePod(const PodView& view, const std::function<bool(const Askers&)>
   for (const Refusal& refusal : plan.refusals) {
     if (asked(refusal.askers)) {
       take(Because(PodState::kFailing, refusal.problem.reason, refusal.problem.message),
-           api::ProfileTypeName(refusal.type));
+           ProfileTypeName(refusal.type));
     }
   }
   if (std::optional<PodHealth> health = JudgeNode(view, now_ns)) {
     take(*std::move(health), "");
     return worst;
   }
-  for (const ProfileType type : api::kProfileTypes) {
+  for (const ProfileType type : kProfileTypes) {
     std::vector<const Collection*> collections;
     for (const Collection& collection : plan.collections) {
       if (collection.type == type && asked(collection.askers)) collections.push_back(&collection);
     }
-    if (!collections.empty()) take(JudgeType(view, type, collections), api::ProfileTypeName(type));
+    if (!collections.empty()) take(JudgeType(view, type, collections), ProfileTypeName(type));
   }
   return worst;
 }

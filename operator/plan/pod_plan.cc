@@ -58,14 +58,14 @@ class Planner {
     std::ranges::move(grafana_.warnings, std::back_inserter(plan_.warnings));
     plan_.vetoed = pyroscope_.veto;
     if (plan_.vetoed) return std::move(plan_);
-    for (const ProfileType type : api::kProfileTypes) {
+    for (const ProfileType type : kProfileTypes) {
       if (FindAnnotationRequest(type)) plan_.annotated = true;
     }
     for (const api::ProfilingTarget* target : targets_) {
       if (target->spec.paused && plan_.paused_by.empty()) plan_.paused_by = target->meta.name;
     }
     if (plan_.paused_by.empty()) {
-      for (const ProfileType type : api::kProfileTypes)
+      for (const ProfileType type : kProfileTypes)
         PlanType(type);
     }
     if (plan_.collections.empty() && plan_.refusals.empty()) plan_.not_enabled = NotEnabled();
@@ -200,10 +200,9 @@ class Planner {
               "the older ProfilingTarget \"" + older + "\" collects it in another way"},
              askers});
         plan_.warnings.push_back(
-            {reasons::kConflictingTargets, std::string(api::ProfileTypeName(type)) +
-                                               ": ProfilingTarget \"" + askers.targets.front() +
-                                               "\" wants it in another way than \"" + older +
-                                               "\", which is older and served"});
+            {reasons::kConflictingTargets,
+             std::string(ProfileTypeName(type)) + ": ProfilingTarget \"" + askers.targets.front() +
+                 "\" wants it in another way than \"" + older + "\", which is older and served"});
         return;
       }
     }

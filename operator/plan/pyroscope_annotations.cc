@@ -12,8 +12,6 @@
 namespace flamefleet::plan {
 namespace {
 
-using api::ProfileType;
-
 struct TypeName {
   std::string_view name;
   ProfileType type;

@@ -184,7 +184,7 @@ class Resolver {
     return {};
   }
 
-  std::string Type() const { return std::string(api::ProfileTypeName(request_.type)); }
+  std::string Type() const { return std::string(ProfileTypeName(request_.type)); }
 
   // The first problem is the one that is told.
   void Fail(Problem problem) {

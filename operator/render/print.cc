@@ -144,19 +144,19 @@ std::string ProblemText(const plan::Problem& problem) {
 }
 
 std::string CollectionText(const plan::Collection& collection) {
-  return std::string(api::ProfileTypeName(collection.type)) + ": " + HowText(collection) + ", to " +
+  return std::string(ProfileTypeName(collection.type)) + ": " + HowText(collection) + ", to " +
          collection.backend + " as service " + collection.labels.at("service_name") + "  [" +
          AskersText(collection.askers) + "]";
 }
 
 std::string RefusalText(const plan::Refusal& refusal) {
-  return std::string(api::ProfileTypeName(refusal.type)) +
+  return std::string(ProfileTypeName(refusal.type)) +
          ": not collected: " + ProblemText(refusal.problem) + "  [" + AskersText(refusal.askers) +
          "]";
 }
 
 json CollectionJson(const plan::Collection& collection) {
-  json out = {{"profile", api::ProfileTypeName(collection.type)},
+  json out = {{"profile", ProfileTypeName(collection.type)},
               {"mode", collection.pull ? "Pull" : "EBPF"},
               {"backend", collection.backend},
               {"labels", collection.labels},
@@ -187,7 +187,7 @@ json ProblemJson(const plan::Problem& problem) {
 
 json RefusalJson(const plan::Refusal& refusal) {
   json out = ProblemJson(refusal.problem);
-  out["profile"] = api::ProfileTypeName(refusal.type);
+  out["profile"] = ProfileTypeName(refusal.type);
   out["askedBy"] = AskersJson(refusal.askers);
   return out;
 }

@@ -105,7 +105,7 @@ TEST_F(PodStatusTest, WideHasNodePoolBackendAndWhoAsks) {
 }
 
 TEST_F(PodStatusTest, WhatThePlanRefusesNeedsNoStatus) {
-  snapshot_.targets = {plan::Target("pay", {{.type = api::ProfileType::kMemory}})};
+  snapshot_.targets = {plan::Target("pay", {{.type = ProfileType::kMemory}})};
   const PodStatus pod = First();
   EXPECT_EQ(pod.state, State::kFailing);
   EXPECT_EQ(pod.reason, "PortRequired");

@@ -11,7 +11,6 @@ namespace flamefleet {
 using fleet::v1alpha1::AgentMessage;
 using fleet::v1alpha1::CollectionHealth;
 using fleet::v1alpha1::OperatorMessage;
-using fleet::v1alpha1::ProfileType;
 
 namespace {
 
@@ -113,7 +112,8 @@ FakeAgent::Report FakeAgent::BuildReport() const {
   Report report;
   report.mutable_node()->set_sampling(true);
   const int64_t now_ms = SystemClock().WallNanos() / kNanosPerMilli;
-  const auto add = [&](const PodAssignment& pod, const std::string& container, ProfileType type) {
+  const auto add = [&](const PodAssignment& pod, const std::string& container,
+                       fleet::v1alpha1::ProfileType type) {
     CollectionHealth& health = *report.add_collections();
     health.set_pod_uid(pod.uid());
     health.set_container(container);

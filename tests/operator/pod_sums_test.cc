@@ -10,7 +10,7 @@ using Report = std::shared_ptr<const plan::NodeReport>;
 
 Report ReportOf(plan::CollectionState state, int64_t last_delivered_ns, bool connected = true) {
   plan::NodeReport report{.pool = "p", .connected = connected, .received = true};
-  plan::CollectionHealth& health = report.collections[{"pod", "main", plan::ProfileType::kCpu}];
+  plan::CollectionHealth& health = report.collections[{"pod", "main", ProfileType::kCpu}];
   health.state = state;
   health.last_delivered_ns = last_delivered_ns;
   return std::make_shared<const plan::NodeReport>(std::move(report));

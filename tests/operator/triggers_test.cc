@@ -137,8 +137,8 @@ std::shared_ptr<const plan::NodeReport> Report(const std::string& pod_uid,
   plan::NodeReport report;
   report.pool = pool;
   report.connected = report.received = report.sampling = true;
-  report.collections[{"other", "main", plan::ProfileType::kCpu}] = {};
-  plan::CollectionHealth& health = report.collections[{pod_uid, "main", plan::ProfileType::kCpu}];
+  report.collections[{"other", "main", ProfileType::kCpu}] = {};
+  plan::CollectionHealth& health = report.collections[{pod_uid, "main", ProfileType::kCpu}];
   health.state = state;
   health.last_delivered_ns = last_delivered_ns;
   return std::make_shared<const plan::NodeReport>(std::move(report));
@@ -184,17 +184,16 @@ TEST_F(TriggersTest, AnAgentThatGoesConcernsAllPodsOfItsNode) {
 
 TEST(ChangedPods, AreThoseWhoseCollectionsCameWentOrFared) {
   plan::NodeReport before;
-  before.collections[{"a", "main", plan::ProfileType::kCpu}] = {};
-  before.collections[{"b", "main", plan::ProfileType::kCpu}] = {};
-  before.collections[{"c", "main", plan::ProfileType::kCpu}].last_delivered_ns = 1;
+  before.collections[{"a", "main", ProfileType::kCpu}] = {};
+  before.collections[{"b", "main", ProfileType::kCpu}] = {};
+  before.collections[{"c", "main", ProfileType::kCpu}].last_delivered_ns = 1;
   plan::NodeReport after = before;
   EXPECT_THAT(*ChangedPods(&before, after), IsEmpty());
-  after.collections.erase({"a", "main", plan::ProfileType::kCpu});
-  after.collections[{"b", "main", plan::ProfileType::kCpu}].last_delivered_ns =
-      1;  // for the first time
-  after.collections[{"c", "main", plan::ProfileType::kCpu}].last_delivered_ns = 2;
-  after.collections[{"c", "main", plan::ProfileType::kCpu}].stacks["complete"] = 9;
-  after.collections[{"d", "main", plan::ProfileType::kCpu}] = {};
+  after.collections.erase({"a", "main", ProfileType::kCpu});
+  after.collections[{"b", "main", ProfileType::kCpu}].last_delivered_ns = 1;  // for the first time
+  after.collections[{"c", "main", ProfileType::kCpu}].last_delivered_ns = 2;
+  after.collections[{"c", "main", ProfileType::kCpu}].stacks["complete"] = 9;
+  after.collections[{"d", "main", ProfileType::kCpu}] = {};
   EXPECT_THAT(*ChangedPods(&before, after), UnorderedElementsAre("a", "b", "d"));
   EXPECT_EQ(ChangedPods(nullptr, after), std::nullopt);
 }

@@ -100,7 +100,7 @@ TEST(Convert, KeepsEveryFieldOfAnAssignment) {
   pod.containers[0].backend = "main";
   pod.containers[0].labels = {{"service_name", "x"}};
   pod.containers[0].thread_labels = true;
-  pod.pulls = {{.type = plan::ProfileType::kMutex,
+  pod.pulls = {{.type = ProfileType::kMutex,
                 .port = 6060,
                 .path = "/p",
                 .parameters = {{"gc", "1"}},
@@ -168,8 +168,7 @@ TEST(Convert, ReadsAReportAndSkipsWhatItDoesNotKnow) {
   EXPECT_EQ(out.problems.size(), static_cast<size_t>(kMaxNodeProblems));
   EXPECT_EQ(out.problems[0].reason.size(), kMaxReportText);
   ASSERT_EQ(out.collections.size(), 1U);
-  EXPECT_EQ(out.collections.begin()->first,
-            (plan::CollectionId{"u", "app", plan::ProfileType::kMemory}));
+  EXPECT_EQ(out.collections.begin()->first, (plan::CollectionId{"u", "app", ProfileType::kMemory}));
   EXPECT_EQ(out.collections.begin()->second,
             (plan::CollectionHealth{plan::CollectionState::kFailing, "Timeout", "", 5'000'000,
                                     7'000'000}));

@@ -15,7 +15,7 @@ namespace flamefleet::plan {
 inline std::vector<std::string> Describe(const PodPlan& plan) {
   std::vector<std::string> words;
   for (const Collection& collection : plan.collections) {
-    std::string text(api::ProfileTypeName(collection.type));
+    std::string text(ProfileTypeName(collection.type));
     if (collection.pull) {
       text += " pull " + std::to_string(collection.pull->port) + collection.pull->path;
       if (collection.pull->tls) {
@@ -32,7 +32,7 @@ inline std::vector<std::string> Describe(const PodPlan& plan) {
     words.push_back(text);
   }
   for (const Refusal& refusal : plan.refusals) {
-    words.push_back(std::string(api::ProfileTypeName(refusal.type)) + " " +
+    words.push_back(std::string(ProfileTypeName(refusal.type)) + " " +
                     std::string(refusal.problem.reason));
   }
   for (const Problem& warning : plan.warnings)
