@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/control/agent_hub.h"
 
-#include <algorithm>
-#include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -43,14 +42,8 @@ AgentHub::AgentHub(const Clock& clock, Metrics& metrics, ChangeHandler on_change
           metrics.Counter("flamefleet_operator_control_protocol_errors_total",
                           "Control streams ended because the agent broke the protocol.")),
       renewals_(metrics.Counter("flamefleet_operator_token_renewals_total",
-                                "Newer tokens of agents that kept their stream.")) {
-  for (const std::string_view reason : refusal::kAll) {
-    refused_.emplace(reason, metrics.Counter("flamefleet_operator_agents_refused_total",
-                                             "Control streams that were refused or ended because "
-                                             "the agent may not be served.",
-                                             {{"reason", std::string(reason)}}));
-  }
-}
+                                "Newer tokens of agents that kept their stream.")),
+      refusals_(clock, metrics) {}
 
 AgentHub::StreamPtr AgentHub::Open(const std::string& peer) {
   auto stream = std::make_shared<AgentStream>(*this, peer, clock_.MonotonicNanos());
@@ -112,12 +105,13 @@ void AgentHub::Sweep() {
   std::vector<StreamPtr> due;  // whose node may use less now
   {
     const MutexLock lock(&mutex_);
-    ForgetOldNodes();
     const int64_t now_ns = clock_.MonotonicNanos();
-    for (const auto& [name, node] : nodes_) {
-      if (node.backends.IsDue(now_ns)) std::ranges::copy(StreamsOf(name), std::back_inserter(due));
-    }
     const int64_t wall_ns = clock_.WallNanos();
+    nodes_.ForgetOld(wall_ns);
+    for (const std::string& node : nodes_.NodesWithFewerBackends(now_ns)) {
+      for (StreamPtr& stream : StreamsOf(node))
+        due.push_back(std::move(stream));
+    }
     for (const auto& [raw, stream] : streams_) {
       if (raw->ended) continue;
       if (raw->node.empty() && now_ns - raw->opened_ns >= kHelloDeadlineNs) {
@@ -166,12 +160,7 @@ AssignmentPtr AgentHub::SetAssignment(const std::string& node, plan::NodeAssignm
   bool changed = false;  // who speaks for the node
   {
     const MutexLock lock(&mutex_);
-    if (pool.empty()) {
-      owners_.erase(node);
-    } else {
-      owners_[node] = pool;
-    }
-    changed = Elect(node);
+    changed = nodes_.SetOwner(node, pool);
     if (kept == nullptr) {
       assignments_.erase(node);
     } else {
@@ -187,17 +176,12 @@ AssignmentPtr AgentHub::SetAssignment(const std::string& node, plan::NodeAssignm
 
 std::shared_ptr<const plan::NodeReport> AgentHub::ReportOf(const std::string& node) const {
   const MutexLock lock(&mutex_);
-  const auto found = nodes_.find(node);
-  return found == nodes_.end() ? nullptr : found->second.report;
+  return nodes_.ReportOf(node);
 }
 
 std::vector<std::string> AgentHub::Nodes() const {
   const MutexLock lock(&mutex_);
-  std::vector<std::string> names;
-  names.reserve(nodes_.size());
-  for (const auto& [name, node] : nodes_)
-    names.push_back(name);
-  return names;
+  return nodes_.Names();
 }
 
 void AgentHub::OnMessage(AgentStream& stream, const pb::AgentMessage& message) {
@@ -237,12 +221,13 @@ grpc::Status AgentHub::OnHello(AgentStream& stream, const pb::Hello& hello) {
     if (!stream.node.empty()) return Broken("Hello: only the first message may be one");
     mismatch = hello.node() != stream.identity.node;
     if (!mismatch) {
-      const auto known = nodes_.find(hello.node());
-      if (known != nodes_.end() && known->second.idle.size() >= kMaxIdleStreams)
+      if (!nodes_.HasRoom(hello.node()))
         return Broken("Hello: agents of too many pools on one node");
       stream.node = hello.node();
       stream.pool = hello.pool();
-      older = Admit(stream);
+      AgentStream* const same = nodes_.Join(stream.node, stream.pool, &stream);
+      if (same != nullptr) older = streams_.at(same);
+      ShowConnected();
       streams = StreamsOf(stream.node);
     }
   }
@@ -277,11 +262,9 @@ grpc::Status AgentHub::OnReport(AgentStream& stream, const pb::Report& report) {
   {
     const MutexLock lock(&mutex_);
     if (stream.node.empty()) return Broken("the first message must be Hello");
-    const auto node = nodes_.find(stream.node);
-    if (node == nodes_.end() || node->second.stream != &stream)
-      return grpc::Status::OK;  // another one speaks for it
+    if (!nodes_.Speaks(stream.node, &stream)) return grpc::Status::OK;
     name = stream.node;
-    ChangeReport(node->second, [&](plan::NodeReport& to) { FromProto(report, to); });
+    nodes_.ChangeReport(name, [&](plan::NodeReport& to) { FromProto(report, to); });
     streams = StreamsOf(name);
   }
   for (const StreamPtr& any : streams)
@@ -338,12 +321,11 @@ void AgentHub::Pump(AgentStream& stream) {
     if (stream.node.empty() || stream.writing || stream.ended) return;
     const auto config = configs_.find(stream.pool);
     if (config == configs_.end()) return;
-    const auto node = nodes_.find(stream.node);
-    const bool speaks = node != nodes_.end() && node->second.stream == &stream;
-    const auto assignment = speaks ? assignments_.find(stream.node) : assignments_.end();
-    if (!stream.outbox.Next(ConfigOf(stream.node, config->second),
-                            assignment == assignments_.end() ? nothing_ : assignment->second,
-                            stream.out)) {
+    const AssignmentPtr& work = AssignmentOf(stream.node);
+    const std::set<std::string> backends =
+        nodes_.BackendsOf(stream.node, *work, clock_.MonotonicNanos());
+    if (!stream.outbox.Next(node_configs_.For(config->second, backends),
+                            nodes_.Speaks(stream.node, &stream) ? work : nothing_, stream.out)) {
       return;
     }
     stream.writing = true;
@@ -352,14 +334,9 @@ void AgentHub::Pump(AgentStream& stream) {
   stream.StartWrite(&stream.out);
 }
 
-ConfigPtr AgentHub::ConfigOf(const std::string& name, const ConfigPtr& all) {
-  const auto node = nodes_.find(name);
-  if (node == nodes_.end()) return node_configs_.For(all, {});
-  const auto assignment = assignments_.find(name);
-  BackendUse& use = node->second.backends;
-  use.Refresh(assignment == assignments_.end() ? *nothing_ : *assignment->second,
-              *node->second.report, clock_.MonotonicNanos());
-  return node_configs_.For(all, use.Names());
+const AssignmentPtr& AgentHub::AssignmentOf(const std::string& node) const {
+  const auto found = assignments_.find(node);
+  return found == assignments_.end() ? nothing_ : found->second;
 }
 
 void AgentHub::End(AgentStream& stream, const grpc::Status& status) {
@@ -372,21 +349,10 @@ void AgentHub::End(AgentStream& stream, const grpc::Status& status) {
     stream.ended = true;
     stream.end_status = status;
     finish = !stream.writing && !stream.beginning;
-    const auto node = nodes_.find(stream.node);
-    if (node != nodes_.end()) std::erase(node->second.idle, &stream);
-    if (node != nodes_.end() && node->second.stream == &stream) {
-      gone = stream.node;
-      node->second.stream = nullptr;
-      connected_.Set(static_cast<double>(--connected_nodes_));
-      ChangeReport(node->second, [&](plan::NodeReport& report) {
-        report.connected = false;
-        report.disconnected_since_ns = clock_.WallNanos();
-      });
-      if (Elect(gone)) {
-        next = streams_.at(node->second.stream);
-        connected_.Set(static_cast<double>(++connected_nodes_));
-      }
-    }
+    const NodeTable::Left left = nodes_.Leave(stream.node, &stream, clock_.WallNanos());
+    if (left.spoke) gone = stream.node;
+    if (left.next != nullptr) next = streams_.at(left.next);
+    ShowConnected();
   }
   if (!gone.empty()) {
     Log(LogLevel::kInfo, "agent disconnected", {{"node", gone}});
@@ -397,95 +363,24 @@ void AgentHub::End(AgentStream& stream, const grpc::Status& status) {
 }
 
 void AgentHub::Refuse(AgentStream& stream, std::string_view refusal, const grpc::Status& status) {
-  refused_.at(refusal).Increment();
-  bool log = false;
   std::string node;
   {
     const MutexLock lock(&mutex_);
     node = stream.identity.node;
-    const int64_t now_ns = clock_.MonotonicNanos();
-    const auto [logged, first] = refusal_logged_ns_.try_emplace(refusal, now_ns);
-    log = first || now_ns - logged->second >= kRefusalLogIntervalNs;
-    if (log) logged->second = now_ns;
   }
-  if (log) {
-    Log(LogLevel::kWarn, "agent refused",
-        {{"reason", refusal},
-         {"peer", stream.peer},
-         {"node", node},
-         {"error", status.error_message()}});
-  }
+  refusals_.Note(refusal, stream.peer, node, status.error_message());
   End(stream, status);
 }
 
-template <typename Change>
-void AgentHub::ChangeReport(Node& node, Change change) {
-  auto report = node.report == nullptr ? std::make_shared<plan::NodeReport>()
-                                       : std::make_shared<plan::NodeReport>(*node.report);
-  change(*report);
-  node.report = std::move(report);
-}
-
-AgentHub::StreamPtr AgentHub::Admit(AgentStream& stream) {
-  Node& node = nodes_[stream.node];
-  AgentStream* older = nullptr;
-  if (node.stream == nullptr) {
-    connected_.Set(static_cast<double>(++connected_nodes_));
-  } else {
-    node.idle.push_back(std::exchange(node.stream, nullptr));
-  }
-  const auto same = std::ranges::find(node.idle, stream.pool, &AgentStream::pool);
-  if (same != node.idle.end()) {
-    older = *same;
-    node.idle.erase(same);
-  }
-  node.idle.push_back(&stream);
-  Elect(stream.node);
-  return older == nullptr ? nullptr : streams_.at(older);
-}
-
-bool AgentHub::Elect(const std::string& name) {
-  const auto found = nodes_.find(name);
-  if (found == nodes_.end()) return false;
-  Node& node = found->second;
-  const auto owner = owners_.find(name);
-  auto next = owner == owners_.end()
-                  ? node.idle.end()
-                  : std::ranges::find(node.idle, owner->second, &AgentStream::pool);
-  if (next == node.idle.end()) {
-    if (node.stream != nullptr || node.idle.empty()) return false;
-    next = std::prev(node.idle.end());
-  }
-  AgentStream* const before = node.stream;
-  node.stream = *next;
-  node.idle.erase(next);
-  if (before != nullptr) node.idle.push_back(before);
-  ChangeReport(node, [&](plan::NodeReport& report) {
-    if (report.pool != node.stream->pool) report = {};
-    report.pool = node.stream->pool;
-    report.connected = true;
-    report.disconnected_since_ns = 0;
-  });
-  return true;
-}
-
-std::vector<AgentHub::StreamPtr> AgentHub::StreamsOf(const std::string& name) {
+std::vector<AgentHub::StreamPtr> AgentHub::StreamsOf(const std::string& node) const {
   std::vector<StreamPtr> streams;
-  const auto node = nodes_.find(name);
-  if (node == nodes_.end()) return streams;
-  if (node->second.stream != nullptr) streams.push_back(streams_.at(node->second.stream));
-  for (AgentStream* stream : node->second.idle)
+  for (AgentStream* const stream : nodes_.StreamsOf(node))
     streams.push_back(streams_.at(stream));
   return streams;
 }
 
-void AgentHub::ForgetOldNodes() {
-  const int64_t now_ns = clock_.WallNanos();
-  std::erase_if(nodes_, [&](const auto& entry) {
-    const plan::NodeReport& report = *entry.second.report;
-    return !report.connected && entry.second.idle.empty() &&
-           now_ns - report.disconnected_since_ns >= kForgetAfterNs;
-  });
+void AgentHub::ShowConnected() {
+  connected_.Set(static_cast<double>(nodes_.connected()));
 }
 
 }  // namespace flamefleet::control

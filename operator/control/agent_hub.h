@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AgentHub: the streams of all agents and what is known of their nodes. It decides what each stream
-// may do and is sent; connections, threads and the checking of tokens are ControlServer's.
+// AgentHub: the streams of all agents: what each may do and is sent. What is known of their nodes,
+// and which stream speaks for one, is NodeTable's; connections, threads and the checking of tokens
+// are ControlServer's.
 //
 // Thread:  any; internally locked. Handlers are called without the lock and must not block.
 // Bounds:  kMaxStreams; per stream the assignment that was sent last and one message being written.
@@ -11,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +21,8 @@
 #include "base/mutex.h"
 #include "operator/control/agent_stream.h"
 #include "operator/control/node_configs.h"
+#include "operator/control/node_table.h"
+#include "operator/control/refusals.h"
 #include "operator/plan/fleet.h"
 
 namespace flamefleet::control {
@@ -28,12 +30,7 @@ namespace flamefleet::control {
 class AgentHub final : public AgentStream::Owner {
  public:
   static constexpr size_t kMaxStreams = 20'000;
-  // Agents of other pools on one node. They should be none.
-  static constexpr size_t kMaxIdleStreams = 8;
   static constexpr int64_t kHelloDeadlineNs = 30 * kNanosPerSecond;
-  static constexpr int64_t kForgetAfterNs = 600 * kNanosPerSecond;
-  // Refusals of one kind are logged at most this often; all are counted.
-  static constexpr int64_t kRefusalLogIntervalNs = kNanosPerSecond;
 
   using StreamPtr = std::shared_ptr<AgentStream>;
   using ChangeHandler = std::function<void(const std::string& node)>;
@@ -58,13 +55,6 @@ class AgentHub final : public AgentStream::Owner {
   std::vector<std::string> Nodes() const;
 
  private:
-  struct Node {
-    std::shared_ptr<const plan::NodeReport> report;  // never null
-    AgentStream* stream = nullptr;                   // that speaks for the node; nullptr: none
-    std::vector<AgentStream*> idle;                  // of other pools, at most kMaxIdleStreams
-    BackendUse backends;                             // of its work and its report
-  };
-
   void OnMessage(AgentStream& stream, const pb::AgentMessage& message) override;
   void OnReadEnd(AgentStream& stream) override { End(stream, grpc::Status::OK); }
   void OnWritten(AgentStream& stream, bool ok) override;
@@ -79,18 +69,10 @@ class AgentHub final : public AgentStream::Owner {
   // Ends a stream whose agent may not, or may no longer, be served.
   void Refuse(AgentStream& stream, std::string_view refusal, const grpc::Status& status);
 
-  template <typename Change>
-  void ChangeReport(Node& node, Change change) FF_REQUIRES(mutex_);
-  // Gives a stream that said Hello its place; the older stream of the same agent, if there is one.
-  StreamPtr Admit(AgentStream& stream) FF_REQUIRES(mutex_);
-  // Lets the stream of the pool that owns the node speak for it; without that the one that does, or
-  // the newest. True when that is another one than before.
-  bool Elect(const std::string& name) FF_REQUIRES(mutex_);
+  const AssignmentPtr& AssignmentOf(const std::string& node) const FF_REQUIRES(mutex_);
   // All of a node, the idle ones too.
-  std::vector<StreamPtr> StreamsOf(const std::string& node) FF_REQUIRES(mutex_);
-  void ForgetOldNodes() FF_REQUIRES(mutex_);
-  // What agents on this node are told of `all` now.
-  ConfigPtr ConfigOf(const std::string& node, const ConfigPtr& all) FF_REQUIRES(mutex_);
+  std::vector<StreamPtr> StreamsOf(const std::string& node) const FF_REQUIRES(mutex_);
+  void ShowConnected() FF_REQUIRES(mutex_);
 
   const Clock& clock_;
   const ChangeHandler on_change_;
@@ -100,19 +82,16 @@ class AgentHub final : public AgentStream::Owner {
   CounterMetric deltas_;
   CounterMetric protocol_errors_;
   CounterMetric renewals_;
-  std::map<std::string_view, CounterMetric> refused_;  // by reason; constant
+  Refusals refusals_;
   const AssignmentPtr nothing_ = std::make_shared<const plan::NodeAssignment>();
 
   mutable Mutex mutex_;
   std::map<AgentStream*, StreamPtr> streams_ FF_GUARDED_BY(mutex_);  // until gRPC is done with each
-  std::map<std::string, Node> nodes_ FF_GUARDED_BY(mutex_);
-  size_t connected_nodes_ FF_GUARDED_BY(mutex_) = 0;
+  NodeTable nodes_ FF_GUARDED_BY(mutex_);
   std::map<std::string, ConfigPtr> configs_ FF_GUARDED_BY(mutex_);  // by pool
   NodeConfigs node_configs_ FF_GUARDED_BY(mutex_);
-  std::map<std::string, std::string> owners_ FF_GUARDED_BY(mutex_);  // node -> pool
   std::map<std::string, AssignmentPtr> assignments_
       FF_GUARDED_BY(mutex_);  // by node; none is empty
-  std::map<std::string_view, int64_t> refusal_logged_ns_ FF_GUARDED_BY(mutex_);
 };
 
 }  // namespace flamefleet::control

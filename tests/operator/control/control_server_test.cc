@@ -119,7 +119,7 @@ TEST_F(ControlServerTest, ANodeThatLeavesKeepsItsLastReport) {
 TEST_F(ControlServerTest, ANodeThatIsGoneForLongIsForgotten) {
   { Agent(server_.port(), trust_).Hello("n1").Read(); }
   ASSERT_TRUE(Await("n1", [](const plan::NodeReport& seen) { return !seen.connected; }));
-  clock_.Advance(AgentHub::kForgetAfterNs);
+  clock_.Advance(NodeTable::kForgetAfterNs);
   EXPECT_TRUE(WaitUntil([&] { return server_.ReportOf("n1") == nullptr; }));
 }
 
