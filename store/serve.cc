@@ -23,6 +23,8 @@ namespace {
 // A push waits in its handler for the sync of its group: what arrives at once is one group.
 constexpr size_t kHandlerThreads = 16;
 constexpr size_t kMaxConnections = 512;
+// Of pushes that are being read or wait for the disk, credentials or none.
+constexpr size_t kMaxBodiesBytes = 2 * PushLimits{}.max_request_bytes;
 // Of the addresses for one person and for probes.
 constexpr size_t kFewConnections = 32;
 
@@ -119,6 +121,7 @@ Status Serve(const StoreOptions& options, int64_t max_bytes, int64_t query_memor
                       HttpServer::Create({.listen = options.listen,
                                           .tls = tls,
                                           .max_body_bytes = PushLimits{}.max_request_bytes,
+                                          .max_bodies_bytes = kMaxBodiesBytes,
                                           .max_connections = kMaxConnections,
                                           .handler_threads = kHandlerThreads},
                                          [&](const HttpServerRequest& request) {

@@ -79,6 +79,24 @@ struct Connection {
   bool in_handler = false;
 };
 
+// What the body of a request takes of the bytes that all may have, while it lives. Thread: io.
+class BodyShare {
+ public:
+  explicit BodyShare(size_t& all) : all_(all) {}
+  ~BodyShare() { all_ -= bytes_; }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+
+  void Set(size_t bytes) {
+    all_ += bytes - bytes_;
+    bytes_ = bytes;
+  }
+
+ private:
+  size_t& all_;
+  size_t bytes_ = 0;
+};
+
 }  // namespace
 
 std::string HttpServerRequest::Header(const std::string& name) const {
@@ -115,7 +133,7 @@ class HttpServer::Impl {
   template <typename Stream>
   asio::awaitable<error_code> ReadRequest(Connection& connection, Stream& stream,
                                           beast::flat_buffer& buffer, RequestParser& parser,
-                                          bool first);
+                                          BodyShare& share, bool first);
   asio::awaitable<HttpServerResponse> Handle(Connection& connection, RequestParser& parser);
   asio::awaitable<HttpServerResponse> RunHandler(const HttpServerRequest& request);
   template <typename Stream>
@@ -138,6 +156,7 @@ class HttpServer::Impl {
   // Only on the io thread.
   std::unique_ptr<ServerTls> tls_;  // nullptr: plain HTTP
   std::set<Connection*> connections_;
+  size_t bodies_bytes_ = 0;  // of all requests that are being read or handled
   bool stopping_ = false;
 
   std::vector<std::jthread> handler_threads_;
@@ -246,7 +265,8 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Connection& connection, St
     RequestParser parser;
     parser.header_limit(static_cast<uint32_t>(options_.max_header_bytes));
     parser.body_limit(options_.max_body_bytes);
-    const error_code error = co_await ReadRequest(connection, stream, buffer, parser, first);
+    BodyShare share(bodies_bytes_);
+    const error_code error = co_await ReadRequest(connection, stream, buffer, parser, share, first);
     if (error) {
       HttpServerResponse answer = AnswerTo(error, options_);
       if (answer.status == 0) co_return;
@@ -258,6 +278,7 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Connection& connection, St
     const bool keep_alive = parser.get().keep_alive();
     const unsigned version = parser.get().version();
     HttpServerResponse response = co_await Handle(connection, parser);
+    share.Set(0);  // Handle has thrown it away
     const bool written = co_await Write(connection, stream, std::move(response), head_only, version,
                                         keep_alive && !stopping_);
     if (!written || !keep_alive) co_return;
@@ -267,7 +288,8 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Connection& connection, St
 template <typename Stream>
 asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Connection& connection, Stream& stream,
                                                           beast::flat_buffer& buffer,
-                                                          RequestParser& parser, bool first) {
+                                                          RequestParser& parser, BodyShare& share,
+                                                          bool first) {
   error_code error;
   if (buffer.size() == 0) {
     connection.plain.expires_after(first ? options_.request_timeout : options_.idle_timeout);
@@ -285,7 +307,13 @@ asio::awaitable<error_code> HttpServer::Impl::ReadRequest(Connection& connection
       if (error) co_return error;
     }
     buffer.reserve(kReadChunk);
-    co_await http::async_read(stream, buffer, parser, Into(error));
+    parser.eager(true);
+    while (!error && !parser.is_done()) {
+      co_await http::async_read_some(stream, buffer, parser, Into(error));
+      share.Set(parser.get().body().size());
+      if (!error && bodies_bytes_ > std::max(options_.max_bodies_bytes, options_.max_body_bytes))
+        error = NoRoomForBody();
+    }
   }
   co_return error;
 }

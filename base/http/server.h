@@ -6,9 +6,10 @@
 //         the server, several at once. Destruction stops accepting, lets running handlers end and
 //         answer, closes the rest.
 // TLS:    1.2 and later; certificate and key files are read again when they change.
-// Bounds: request header, body, time to read a request, idle keep-alive, number of connections: all
-//         in the options. Over a bound the client gets 431, 413, 503 or a closed connection, never
-//         memory of ours.
+// Bounds: request header, body, all bodies together, time to read a request, idle keep-alive,
+// number
+//         of connections: all in the options. Over a bound the client gets 431, 413, 503 or a
+//         closed connection, never memory of ours.
 // Errors: Create: kAlreadyExists port in use, kInvalidArgument a bad address or certificate. A
 //         handler that throws is a 500 of its request.
 #pragma once
@@ -55,6 +56,8 @@ struct HttpServerOptions {
   std::optional<HttpServerTls> tls;  // absent: plain HTTP
   size_t max_header_bytes = 16 << 10;
   size_t max_body_bytes = 1 << 20;
+  // Of all requests that are being read or handled; max_body_bytes at least, so that one fits.
+  size_t max_bodies_bytes = 64 << 20;
   size_t max_connections = 512;
   size_t handler_threads = 2;
   // From the first byte of a request to its last.

@@ -69,6 +69,12 @@ HttpServerResponse AnswerTo(const error_code& error, const HttpServerOptions& op
         http::status::request_header_fields_too_large,
         "request header is larger than " + std::to_string(options.max_header_bytes) + " bytes");
   }
+  if (error == NoRoomForBody()) {
+    HttpServerResponse answer = ErrorAnswer(http::status::service_unavailable,
+                                            "too many large requests at once; try again");
+    answer.headers["Retry-After"] = "1";
+    return answer;
+  }
   const bool malformed = error.category() == make_error_code(http::error::bad_method).category() &&
                          error != http::error::end_of_stream &&
                          error != http::error::partial_message;

@@ -21,6 +21,11 @@ HttpServerResponse ErrorAnswer(boost::beast::http::status status, const std::str
 // kInvalidArgument: a target that is no path, or badly encoded. Takes the body.
 Result<HttpServerRequest> ConvertRequest(RequestParser& parser);
 
+// What reading a request ends with when there is no room for its body beside those of the others.
+inline boost::system::error_code NoRoomForBody() {
+  return make_error_code(boost::system::errc::not_enough_memory);
+}
+
 // The answer to a request that could not be read; status 0: the connection is just closed.
 HttpServerResponse AnswerTo(const boost::system::error_code& error,
                             const HttpServerOptions& options);

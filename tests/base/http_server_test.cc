@@ -8,11 +8,13 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "tests/support/raw_socket.h"
+#include "tests/support/wait.h"
 
 namespace flamefleet {
 namespace {
@@ -142,6 +144,26 @@ TEST_F(HttpServerTest, AChunkedBodyWithoutEndIsCutAtTheLimit) {
   for (int i = 0; i < 40; ++i)
     client.Send(chunk);
   EXPECT_THAT(client.ReceiveUntil("100000 bytes"), StartsWith("HTTP/1.1 413"));
+}
+
+// What many clients send at once, each below its own limit, is bounded as well.
+TEST_F(HttpServerTest, BodiesThatTogetherAreTooLargeAreToldToComeAgain) {
+  options_.max_body_bytes = 1 << 20;
+  options_.max_bodies_bytes = 3 << 19;
+  Start();
+  constexpr size_t kBytes = 900'000;
+  std::optional<RawSocket> slow = RawSocket::Connect(server_->port());
+  slow->Send("POST /p HTTP/1.1\r\nContent-Length: 900001\r\n\r\n" + std::string(kBytes, 'x'));
+  const auto status = [&](const std::string& more) {
+    return CurlPost(kBytes, "-o /dev/null -w '%{http_code} %header{retry-after}' -H Expect: " +
+                                more + url_ + "/p");
+  };
+  for (const std::string& more : {std::string(), std::string("-H 'Transfer-Encoding: chunked' ")})
+    EXPECT_TRUE(WaitUntil([&] { return status(more) == "503 1"; })) << more;
+  EXPECT_EQ(Curl(url_ + "/small"), "GET /small 0");
+  slow->Send("y");
+  EXPECT_THAT(slow->ReceiveUntil("900001"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(status(""), "200 ");
 }
 
 TEST_F(HttpServerTest, AHeaderOverTheLimitIsRefused) {
