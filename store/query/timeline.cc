@@ -106,8 +106,11 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
 }
 
 std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, size_t limit) {
+    total = pprof::WrappingSum(total, line.second.total);
+  }
   std::vector<const std::pair<const std::string, Timeline::Line>*> order;
-  for (const auto& line : timeline.lines)
+  int64_t total = 0;
+  for (const auto& line : timeline.lines) {
     order.push_back(&line);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->second.total > b->second.total; });
@@ -116,6 +119,7 @@ std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, siz
       {"type", timeline.type},
       {"unit", timeline.unit},
       {"level", timeline.is_level},
+      {"total", total},
       {"from", FormatRfc3339(range.from_ns)},
       {"until", FormatRfc3339(range.until_ns)},
       {"stepSeconds", static_cast<double>(timeline.step_ns) / kNanosPerSecond},

@@ -46,8 +46,9 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
                                 const TimeRange& range, int64_t step_ns,
                                 const std::string& by_label);
 
-// {"type", "unit", "level", "from", "until", "stepSeconds", "lineCount", "lines": [{"value",
-// "total", "points"}, ...]}: the `limit` lines with the largest totals, largest first.
+// {"type", "unit", "level", "from", "until", "stepSeconds", "lineCount", "total", "lines":
+// [{"value", "total", "points"}, ...]}: the `limit` lines with the largest totals, largest first;
+// lineCount and total are of all.
 std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, size_t limit);
 
 // {"types": [{"type", "unit", "default"}, ...]} of the selected series: what their newest profiles

@@ -28,7 +28,7 @@ export function Overview({ state }: { state: State }) {
   if (!answer) return <p class="hint">Loading…</p>;
   if (answer.lines.length === 0) return <NoData state={state} />;
   const seconds = (Date.parse(answer.until) - Date.parse(answer.from)) / 1000;
-  const whole = answer.lines.reduce((sum, line) => sum + line.total, 0);
+  const whole = answer.total;
   return (
     <section class="overview" aria-label="Workloads">
       <table>

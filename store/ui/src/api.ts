@@ -30,6 +30,7 @@ export interface TimelineAnswer {
   until: string;
   stepSeconds: number;
   lineCount: number;
+  total: number; // of all lines, those that are not given as well
   lines: { value: string; total: number; points: number[] }[];
 }
 

@@ -207,6 +207,11 @@ TEST_F(HandlerTest, TimelineSumsByStepAndLabel) {
             nlohmann::json::parse(
                 R"([{"value": "shop", "total": 180000000, "points": [120000000, 0, 60000000]},
                     {"value": "cart", "total": 60000000, "points": [0, 0, 60000000]}])"));
+  const nlohmann::json largest =
+      Json(Get(port(), "/timeline", {{"by", "service_name"}, {"limit", "1"}}));
+  EXPECT_EQ(largest.at("lines").size(), 1U);
+  EXPECT_EQ(largest.at("lineCount"), 2);
+  EXPECT_EQ(largest.at("total"), 240'000'000);
   const nlohmann::json together = Json(Get(port(), "/timeline", {{"step", "3600"}}));
   EXPECT_EQ(together.at("lines")[0].at("total"), 240'000'000);
   EXPECT_EQ(together.at("type"), "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
