@@ -266,6 +266,21 @@ test('dragging over the chart narrows the range, Zoom out widens it', async () =
   await until(() => /^20.00 s/.test(document.querySelector('.actions strong')?.innerText ?? ''));
 });
 
+test('what cannot be copied is shown', async () => {
+  // As where the page came over plain HTTP from another machine.
+  await page.evaluateOnNewDocument(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+  page.removeAllListeners('dialog');
+  await open(single);
+  await graphShown();
+  const dialog = new Promise((resolve) => page.once('dialog', resolve));
+  const clicked = click('Copy link');
+  const shown = await dialog;
+  assert.match(shown.defaultValue(), /view=single&service=shop/);
+  await shown.dismiss();
+  await clicked;
+  assert.deepEqual(complaints, []);
+});
+
 test('the copied command fetches the profile that is shown', async () => {
   await open(single);
   await graphShown();

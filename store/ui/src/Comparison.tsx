@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { type FlameGraphAnswer, type Selection, getFlameGraph, getTimeline } from './api';
+import { copy } from './copy';
 import { FlameGraph } from './FlameGraph';
 import { formatValue, signed } from './format';
 import { selfDeltaOf, shortName, toTable, toTree } from './graph';
@@ -160,7 +161,7 @@ export function Diff({ state, change }: { state: State; change: SetState }) {
               Baseline <strong>{formatValue(answer.baseline.total, answer.unit)}</strong>, comparison{' '}
               <strong>{formatValue(answer.total, answer.unit)}</strong>
             </span>
-            <button onClick={() => navigator.clipboard.writeText(pprofCommand(sides.main, sides.baseline))}>
+            <button onClick={() => copy(pprofCommand(sides.main, sides.baseline))}>
               Copy go tool pprof command
             </button>
             <CopyLink state={state} />

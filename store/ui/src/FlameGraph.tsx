@@ -3,6 +3,7 @@ import { select } from 'd3-selection';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { FlameGraphAnswer } from './api';
 import { colourOf, diffColourOf } from './colour';
+import { copy } from './copy';
 import { counted, percent } from './format';
 import { FrameInfo } from './FrameInfo';
 import { type Frame, deltaOf, matches, shortName } from './graph';
@@ -35,7 +36,7 @@ function Line(props: {
           <span class="hint">Click a frame to zoom, or walk by arrow keys and Enter; Escape goes back.</span>
         )}
       </span>
-      {chosen && <button onClick={() => navigator.clipboard.writeText(chosen.name)}>Copy name</button>}
+      {chosen && <button onClick={() => copy(chosen.name)}>Copy name</button>}
       {chosen && <button onClick={() => change({ search: chosen.name })}>Find</button>}
       {state.zoom && <button onClick={() => change({ zoom: '' })}>Reset zoom</button>}
       {found && <span class="found">{found}</span>}

@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { type Selection, getFlameGraph, getTimeline, pprofUrl } from './api';
+import { copy } from './copy';
 import { counted, formatValue } from './format';
 import { toTree } from './graph';
 import { NoData } from './NoData';
@@ -21,7 +22,7 @@ export const pprofCommand = (main: Selection, baseline?: Selection) =>
 export const CopyLink = ({ state }: { state: State }) => (
   <button
     title="The range becomes absolute: the link shows the same later"
-    onClick={() => navigator.clipboard.writeText(location.origin + linkTo(withTimes(state, Date.now())))}
+    onClick={() => copy(location.origin + linkTo(withTimes(state, Date.now())))}
   >
     Copy link
   </button>
@@ -60,7 +61,7 @@ export function Single({ state, change }: { state: State; change: SetState }) {
           <a href={url} download="profile.pb.gz">
             Download pprof
           </a>
-          <button onClick={() => navigator.clipboard.writeText(pprofCommand(shown))}>Copy go tool pprof command</button>
+          <button onClick={() => copy(pprofCommand(shown))}>Copy go tool pprof command</button>
           <a href={`/speedscope/#profileURL=${encodeURIComponent(url)}`} target="_blank" rel="noopener">
             Open in speedscope
           </a>
