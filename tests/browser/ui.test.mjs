@@ -315,6 +315,16 @@ test('the comparison shows both halves of the range', async () => {
   await finish('compare');
 });
 
+test('the halves of a range are found however its times are written', async () => {
+  const seconds = (ago) => String(Math.round((now - ago) / 1000));
+  for (const [from, end] of [[seconds(60 * minute), seconds(0)], ['now-0h60m', 'now']]) {
+    await open({ ...single, view: 'compare', from, until: end });
+    await until(() => document.querySelectorAll('.halves .d3-flame-graph').length === 2);
+  }
+  await open({ ...single, view: 'compare', from: 'yesterday', until: 'now' });
+  await until(() => /time 'yesterday'/.test(document.querySelector('.halves .no-data')?.innerText ?? ''));
+});
+
 test('the diff colours what grew red and what shrank green', async () => {
   await open({ ...single, view: 'diff' });
   await graphShown();

@@ -37,6 +37,7 @@ export function RangeSelect({ state, change }: { state: State; change: SetState 
   const zoomOut = () => {
     const now = Date.now();
     const [from, until] = [timeOf(state.from, now), timeOf(state.until, now)];
+    if (Number.isNaN(from + until)) return;
     const end = Math.min(now, until + (until - from) / 2);
     set(String(Math.round(end - 2 * (until - from))), String(Math.round(end)));
   };

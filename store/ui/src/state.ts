@@ -96,32 +96,38 @@ export const selectionOf = (state: State): Selection => ({
   until: state.until,
 });
 
-// Milliseconds since 1970 of a time as the state has it; NaN when only the store can tell.
+// Milliseconds since 1970 of a time as the state has it, by the store's rules (time_range.cc); NaN: the store says
+// what is wrong with it.
 export function timeOf(text: string, now: number): number {
   if (text === 'now' || text === '') return now;
-  const ago = /^now-(\d+)([smhd])$/.exec(text);
-  if (ago) {
-    const seconds = { s: 1, m: 60, h: 3600, d: 86400 }[ago[2] as 's' | 'm' | 'h' | 'd'];
-    return now - Number(ago[1]) * seconds * 1000;
+  if (text.startsWith('now-')) {
+    const parts = [...text.slice(4).matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
+    const unit = { ms: 1, s: 1e3, m: 6e4, h: 36e5, d: 864e5 } as Record<string, number>;
+    if (parts.map(([part]) => part).join('') !== text.slice(4)) return NaN;
+    return parts.reduce((time, [, count, name]) => time - Number(count) * unit[name!]!, now);
   }
-  return /^\d{13}$/.test(text) ? Number(text) : Date.parse(text);
+  if (!/^\d+$/.test(text)) return Date.parse(text);
+  let time = Number(text) * 1000; // seconds, unless that is too far away
+  while (time >= 9e12) time /= 1000;
+  return time;
 }
 
 // The two sides of a comparison.
 export function sidesOf(state: State): { baseline: Selection; main: Selection } {
   const now = Date.now();
   const [from, until] = [timeOf(state.from, now), timeOf(state.until, now)];
-  const middle = String(Math.round((from + until) / 2));
+  const known = !Number.isNaN(from + until);
+  const middle = (otherwise: string) => (known ? String(Math.round((from + until) / 2)) : otherwise);
   return {
     baseline: {
       query: queryOf(state, state.baseFilter || state.filter),
-      from: state.baseFrom || String(from),
-      until: state.baseUntil || middle,
+      from: state.baseFrom || (known ? String(Math.round(from)) : state.from),
+      until: state.baseUntil || middle(state.until),
     },
     main: {
       query: queryOf(state),
-      from: state.mainFrom || middle,
-      until: state.mainUntil || String(until),
+      from: state.mainFrom || middle(state.from),
+      until: state.mainUntil || (known ? String(Math.round(until)) : state.until),
     },
   };
 }
