@@ -5,6 +5,7 @@
 
 #include "base/flags.h"
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/size.h"
 #include "base/standard_output.h"
 #include "base/thread.h"
@@ -56,9 +57,11 @@ int Run(int argc, char** argv) {
                "keep up to N tenants apart, by the header X-Scope-OrgID; each has an equal part of "
                "--max-size and --query-memory; 0: the header means nothing",
                0, kMaxTenants, &options.tenants);
-  flags.Text("query-memory", "SIZE",
-             "what one query may take; a larger one fails; two run at a time",
-             &options.query_memory);
+  flags.Text(
+      "query-memory", "SIZE",
+      "what one query may take; a larger one fails; two run at a time; by default 256Mi, or a "
+      "quarter of the memory limit of its cgroup where that is less",
+      &options.query_memory);
   flags.Text("log-level", "LEVEL", "debug, info, warn or error", &options.log_level);
   Status status = flags.Parse(argc - 1, argv + 1);
   if (status.ok() && flags.help_wanted()) {
@@ -77,7 +80,9 @@ int Run(int argc, char** argv) {
   }
   const Result<int64_t> max_bytes = ParseSize(options.max_size, kMinMaxSize);
   if (status.ok() && !max_bytes.ok()) status = Annotate(max_bytes.status(), "--max-size");
-  const Result<int64_t> query_memory = ParseSize(options.query_memory, kMinQueryMemory);
+  const Result<int64_t> query_memory = options.query_memory.empty()
+                                           ? DefaultQueryMemory(OwnMemoryLimit())
+                                           : ParseSize(options.query_memory, kMinQueryMemory);
   if (status.ok() && !query_memory.ok()) {
     status = Annotate(query_memory.status(), "--query-memory");
   }

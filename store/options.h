@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/flags.h"
@@ -21,10 +22,13 @@ struct StoreOptions {
   std::string tls_key;
   std::chrono::nanoseconds retention = std::chrono::hours(72);
   std::string max_size = "10Gi";
-  std::string query_memory = "256Mi";
-  int64_t tenants = 0;  // how many are kept apart; 0: X-Scope-OrgID means nothing
+  std::string query_memory;  // empty: DefaultQueryMemory
+  int64_t tenants = 0;       // how many are kept apart; 0: X-Scope-OrgID means nothing
   std::string log_level = "info";
 };
+
+// What one query may take: two run at a time, and leave half of the memory limit to the rest.
+int64_t DefaultQueryMemory(std::optional<uint64_t> memory_limit);
 
 // Of --max-size.
 constexpr int64_t kMinMaxSize = 1 << 20;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "agent/host/memory_limit.h"
+#include "base/memory_limit.h"
 
 namespace flamefleet::agent {
 namespace {

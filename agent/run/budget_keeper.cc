@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "agent/host/memory_limit.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/reasons.h"
 #include "base/thread.h"
 

@@ -4,9 +4,9 @@
 #include <sstream>
 #include <utility>
 
-#include "agent/host/memory_limit.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/reasons.h"
 
 namespace flamefleet::agent {

@@ -15,5 +15,12 @@ TEST(IsLoopback, OnlyWhatThisMachineReaches) {
   }
 }
 
+TEST(DefaultQueryMemory, LeavesHalfOfTheLimitWhenTwoRun) {
+  EXPECT_EQ(DefaultQueryMemory({}), 256 << 20);
+  EXPECT_EQ(DefaultQueryMemory(uint64_t{4} << 30), 256 << 20);
+  EXPECT_EQ(DefaultQueryMemory(512 << 20), 128 << 20);
+  EXPECT_EQ(DefaultQueryMemory(1), 1 << 20);
+}
+
 }  // namespace
 }  // namespace flamefleet::store

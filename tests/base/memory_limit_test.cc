@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/host/memory_limit.h"
+#include "base/memory_limit.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace flamefleet::agent {
+namespace flamefleet {
 namespace {
 
 class MemoryLimit : public ::testing::Test {
@@ -74,4 +74,4 @@ TEST_F(MemoryLimit, IsNoneWithoutOne) {
 }
 
 }  // namespace
-}  // namespace flamefleet::agent
+}  // namespace flamefleet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/host/memory_limit.h"
+#include "base/memory_limit.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-namespace flamefleet::agent {
+namespace flamefleet {
 namespace {
 
 // v1 says "no limit" by a number near 2^63.
@@ -84,4 +84,4 @@ std::optional<MemoryUse> OwnMemoryUse(const std::string& root) {
   return MemoryUse{.used = *all - std::min(*all, idle_files), .limit = found->limit};
 }
 
-}  // namespace flamefleet::agent
+}  // namespace flamefleet

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace flamefleet::agent {
+namespace flamefleet {
 
 // Nothing when there is no limit. `root` is "" but in tests.
 std::optional<uint64_t> OwnMemoryLimit(const std::string& root = "");
@@ -22,4 +22,4 @@ struct MemoryUse {
 // Nothing when there is no limit.
 std::optional<MemoryUse> OwnMemoryUse(const std::string& root = "");
 
-}  // namespace flamefleet::agent
+}  // namespace flamefleet
