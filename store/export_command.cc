@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/clock.h"
 #include "base/flags.h"
@@ -78,7 +79,11 @@ Status Export(const ExportOptions& options) {
       const std::unique_ptr<Database> database,
       Database::Open({.directory = options.data, .retention_ns = now_ns, .max_bytes = INT64_MAX},
                      &SystemClock(), &metrics));
-  FF_ASSIGN_OR_RETURN(const std::vector<Labels> series, database->SelectSeries(selector, range));
+  std::set<Labels> series;
+  FF_RETURN_IF_ERROR(database->SelectSeries(selector, range, [&](const Labels& labels) {
+    series.insert(labels);
+    return OkStatus();
+  }));
   size_t number = 0;
   for (const Labels& labels : series) {
     const std::string name = std::to_string(++number) + "-" +

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "base/log.h"
 #include "base/thread.h"
@@ -242,26 +241,26 @@ Status Database::Select(const Selector& selector, const TimeRange& range,
   });
 }
 
-Result<std::vector<Labels>> Database::SelectSeries(const Selector& selector,
-                                                   const TimeRange& range) {
-  std::set<Labels> series;
-  const Status selected = ForEachDay(range, [&](const Day& day) {
-    return day.SelectSeries(selector, range, [&](const Labels& labels) { series.insert(labels); });
-  });
-  FF_RETURN_IF_ERROR(selected);
-  return std::vector<Labels>(series.begin(), series.end());
+Status Database::SelectSeries(const Selector& selector, const TimeRange& range,
+                              const SeriesVisitor& visitor) {
+  const SelectionTime time(*clock_);
+  return ForEachDay(
+      range, [&](const Day& day) { return day.SelectSeries(selector, range, time, visitor); });
 }
 
 Status Database::SelectTotals(const Selector& selector, const TimeRange& range,
                               const TotalVisitor& visitor) {
-  return ForEachDay(range,
-                    [&](const Day& day) { return day.SelectTotals(selector, range, visitor); });
+  const SelectionTime time(*clock_);
+  return ForEachDay(
+      range, [&](const Day& day) { return day.SelectTotals(selector, range, time, visitor); });
 }
 
 Status Database::SelectNewestTotals(const Selector& selector, const TimeRange& range,
                                     const TotalVisitor& visitor) {
-  return ForEachDay(
-      range, [&](const Day& day) { return day.SelectNewestTotals(selector, range, visitor); });
+  const SelectionTime time(*clock_);
+  return ForEachDay(range, [&](const Day& day) {
+    return day.SelectNewestTotals(selector, range, time, visitor);
+  });
 }
 
 void Database::PackSome() {

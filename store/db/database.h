@@ -58,8 +58,11 @@ class Database {
 
   // Calls `visitor` for each part of what matches, by day, then series.
   Status Select(const Selector& selector, const TimeRange& range, const PartVisitor& visitor);
-  // The label sets that have a matching profile in the range; each once, sorted.
-  Result<std::vector<Labels>> SelectSeries(const Selector& selector, const TimeRange& range);
+  // These end with kDeadlineExceeded after kMaxSelectionNs.
+  //
+  // The label sets that have a matching profile in the range; again for each day.
+  Status SelectSeries(const Selector& selector, const TimeRange& range,
+                      const SeriesVisitor& visitor);
   // As Day's: the totals of one sample type of each profile; those of the newest profile of each
   // series and day.
   Status SelectTotals(const Selector& selector, const TimeRange& range,

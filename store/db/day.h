@@ -33,6 +33,7 @@
 #include "base/pprof/profile.h"
 #include "base/sqlite.h"
 #include "base/status.h"
+#include "store/db/selection_time.h"
 #include "store/match/labels.h"
 #include "store/match/selector.h"
 #include "store/match/time_range.h"
@@ -82,8 +83,9 @@ struct ProfileTotal {
   Total total;
 };
 // Called for each profile of a selection and each of its sample types that is asked for; those of a
-// series in the order of their times.
-using TotalVisitor = std::function<void(const ProfileTotal&)>;
+// series in the order of their times. An error ends the selection and becomes its result.
+using TotalVisitor = std::function<Status(const ProfileTotal&)>;
+using SeriesVisitor = std::function<Status(const Labels&)>;
 
 class Day {
  public:
@@ -139,14 +141,14 @@ class Day {
   Status Select(const Selector& selector, const TimeRange& range, const PartVisitor& visitor,
                 size_t* damaged) const;
   // The label sets that have a profile in the range.
-  Status SelectSeries(const Selector& selector, const TimeRange& range,
-                      const std::function<void(const Labels&)>& visitor) const;
+  Status SelectSeries(const Selector& selector, const TimeRange& range, const SelectionTime& time,
+                      const SeriesVisitor& visitor) const;
   // The totals of the sample type of the selector, of the default one where it names none.
-  Status SelectTotals(const Selector& selector, const TimeRange& range,
+  Status SelectTotals(const Selector& selector, const TimeRange& range, const SelectionTime& time,
                       const TotalVisitor& visitor) const;
   // The totals, of all sample types, of the newest profile of each series.
   Status SelectNewestTotals(const Selector& selector, const TimeRange& range,
-                            const TotalVisitor& visitor) const;
+                            const SelectionTime& time, const TotalVisitor& visitor) const;
 
  private:
   using SeriesIds = std::map<Labels, int64_t>;
@@ -161,9 +163,10 @@ class Day {
   Result<int64_t> FindOrInsertSeries(const Labels& labels, SeriesIds* new_series);
   // A connection with a snapshot begun; none when the files are gone.
   Result<std::optional<SqliteConnection>> OpenSnapshot() const;
-  std::vector<std::pair<int64_t, Labels>> MatchingSeries(const Selector& selector) const;
+  // Of series_, whose elements stay where they are.
+  std::vector<const SeriesIds::value_type*> MatchingSeries(const Selector& selector) const;
   Status VisitTotals(const char* sql, const Selector& selector, const TimeRange& range,
-                     const TotalVisitor& visitor) const;
+                     const SelectionTime& time, const TotalVisitor& visitor) const;
   // Closes the writer's connection, then calls `action` with the path of each file.
   void Retire(const std::function<void(const std::string& path)>& action);
 
@@ -179,7 +182,7 @@ class Day {
   SqliteStatement insert_total_;
 
   mutable Mutex mutex_;
-  SeriesIds series_ FF_GUARDED_BY(mutex_);
+  SeriesIds series_ FF_GUARDED_BY(mutex_);      // it only grows
   bool retired_ FF_GUARDED_BY(mutex_) = false;  // the files are gone, or on their way
 };
 

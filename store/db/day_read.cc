@@ -35,28 +35,29 @@ Result<std::optional<SqliteConnection>> Day::OpenSnapshot() const {
   return std::optional<SqliteConnection>(std::move(connection));
 }
 
-std::vector<std::pair<int64_t, Labels>> Day::MatchingSeries(const Selector& selector) const {
-  std::vector<std::pair<int64_t, Labels>> matching;
+std::vector<const Day::SeriesIds::value_type*> Day::MatchingSeries(const Selector& selector) const {
+  std::vector<const SeriesIds::value_type*> matching;
   const MutexLock lock(&mutex_);
-  for (const auto& [labels, id] : series_) {
-    if (selector.Matches(labels)) matching.emplace_back(id, labels);
+  for (const SeriesIds::value_type& series : series_) {
+    if (selector.Matches(series.first)) matching.push_back(&series);
   }
   return matching;
 }
 
 Status Day::SelectSeries(const Selector& selector, const TimeRange& range,
-                         const std::function<void(const Labels&)>& visitor) const {
+                         const SelectionTime& time, const SeriesVisitor& visitor) const {
   FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
   if (!snapshot) return OkStatus();
   FF_ASSIGN_OR_RETURN(SqliteStatement exists,
                       snapshot->Prepare("SELECT EXISTS (SELECT 1 FROM profile WHERE series_id = ?1 "
                                         "AND time_ns BETWEEN ?2 AND ?3)"));
-  for (const auto& [id, labels] : MatchingSeries(selector)) {
-    exists.BindInt(1, id);
+  for (const SeriesIds::value_type* const series : MatchingSeries(selector)) {
+    FF_RETURN_IF_ERROR(time.Check());
+    exists.BindInt(1, series->second);
     exists.BindInt(2, range.from_ns);
     exists.BindInt(3, range.until_ns);
     FF_ASSIGN_OR_RETURN(const bool row, exists.Step());
-    if (row && exists.Int(0) != 0) visitor(labels);
+    if (row && exists.Int(0) != 0) FF_RETURN_IF_ERROR(visitor(series->first));
     exists.Reset();
   }
   return OkStatus();
@@ -65,13 +66,14 @@ Status Day::SelectSeries(const Selector& selector, const TimeRange& range,
 // `sql` gives time_ns, duration_ns, sample_type_id, is_default, value for series ?1 from ?2 until
 // ?3.
 Status Day::VisitTotals(const char* sql, const Selector& selector, const TimeRange& range,
-                        const TotalVisitor& visitor) const {
+                        const SelectionTime& time, const TotalVisitor& visitor) const {
   FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
   if (!snapshot) return OkStatus();
   FF_ASSIGN_OR_RETURN(const SampleTypes types, ReadSampleTypes(&*snapshot));
   FF_ASSIGN_OR_RETURN(SqliteStatement totals, snapshot->Prepare(sql));
-  for (const auto& [id, labels] : MatchingSeries(selector)) {
-    totals.BindInt(1, id);
+  for (const SeriesIds::value_type* const series : MatchingSeries(selector)) {
+    FF_RETURN_IF_ERROR(time.Check());
+    totals.BindInt(1, series->second);
     totals.BindInt(2, range.from_ns);
     totals.BindInt(3, range.until_ns);
     for (;;) {
@@ -79,40 +81,40 @@ Status Day::VisitTotals(const char* sql, const Selector& selector, const TimeRan
       if (!row) break;
       const auto type = types.find(totals.Int(2));
       if (type == types.end()) return DataLossError(path_ + ": a total has no sample type");
-      visitor(
-          {.labels = labels,
+      FF_RETURN_IF_ERROR(visitor(
+          {.labels = series->first,
            .time_ns = totals.Int(0),
            .duration_ns = totals.Int(1),
            .total = {
-               .type = type->second, .is_default = totals.Int(3) != 0, .value = totals.Int(4)}});
+               .type = type->second, .is_default = totals.Int(3) != 0, .value = totals.Int(4)}}));
     }
   }
   return OkStatus();
 }
 
 Status Day::SelectTotals(const Selector& selector, const TimeRange& range,
-                         const TotalVisitor& visitor) const {
+                         const SelectionTime& time, const TotalVisitor& visitor) const {
   const auto wanted = [&](const ProfileTotal& found) {
     const bool fits = selector.sample_type.type.empty()
                           ? found.total.is_default
                           : selector.sample_type.Matches(found.total.type);
-    if (fits) visitor(found);
+    return fits ? visitor(found) : OkStatus();
   };
   return VisitTotals(
       "SELECT time_ns, duration_ns, sample_type_id, is_default, value FROM profile "
       "JOIN total ON profile_id = profile.id "
       "WHERE series_id = ?1 AND time_ns BETWEEN ?2 AND ?3 ORDER BY time_ns",
-      selector, range, wanted);
+      selector, range, time, wanted);
 }
 
 Status Day::SelectNewestTotals(const Selector& selector, const TimeRange& range,
-                               const TotalVisitor& visitor) const {
+                               const SelectionTime& time, const TotalVisitor& visitor) const {
   return VisitTotals(
       "SELECT time_ns, duration_ns, sample_type_id, is_default, value FROM "
       "(SELECT id, time_ns, duration_ns FROM profile WHERE series_id = ?1 AND time_ns BETWEEN ?2 "
       "AND ?3 "
       "ORDER BY time_ns DESC LIMIT 1) AS newest JOIN total ON profile_id = newest.id",
-      selector, range, visitor);
+      selector, range, time, visitor);
 }
 
 }  // namespace flamefleet::store

@@ -229,8 +229,8 @@ Status Day::Select(const Selector& selector, const TimeRange& range, const PartV
                    size_t* damaged) const {
   FF_ASSIGN_OR_RETURN(std::optional<SqliteConnection> snapshot, OpenSnapshot());
   if (!snapshot) return OkStatus();
-  for (const auto& [id, labels] : MatchingSeries(selector)) {
-    SeriesSelection selection(&*snapshot, id, labels, range, visitor);
+  for (const SeriesIds::value_type* const series : MatchingSeries(selector)) {
+    SeriesSelection selection(&*snapshot, series->second, series->first, range, visitor);
     const Status status = selection.Run();
     *damaged += selection.damaged();
     FF_RETURN_IF_ERROR(status);

@@ -7,6 +7,7 @@
 
 #include "base/pprof/call_tree.h"
 #include "base/pprof/wrapping_sum.h"
+#include "store/db/label_sets.h"
 #include "store/query/flame_levels.h"
 #include "store/query/full_type.h"
 #include "store/query/timeline.h"
@@ -33,20 +34,18 @@ Status CheckMatchers(const google::protobuf::RepeatedPtrField<std::string>& matc
   return InvalidArgumentError("more than " + std::to_string(kMaxMatchers) + " matchers");
 }
 
-// All series that match one of the matchers; all when there is none.
-Result<std::vector<Labels>> SeriesOf(
-    QueryEngine* engine, const google::protobuf::RepeatedPtrField<std::string>& matchers,
-    const TimeRange& range) {
-  if (matchers.empty()) return engine->database()->SelectSeries(Selector{}, range);
+// Calls `visitor` for each series that matches one of the matchers, for all when there is none; for
+// some of them again.
+Status VisitSeries(QueryEngine* engine,
+                   const google::protobuf::RepeatedPtrField<std::string>& matchers,
+                   const TimeRange& range, const SeriesVisitor& visitor) {
+  if (matchers.empty()) return engine->database()->SelectSeries(Selector{}, range, visitor);
   FF_RETURN_IF_ERROR(CheckMatchers(matchers));
-  std::set<Labels> found;
   for (const std::string& text : matchers) {
     FF_ASSIGN_OR_RETURN(const Selector selector, ParseMatchers(text));
-    FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                        engine->database()->SelectSeries(selector, range));
-    found.insert(series.begin(), series.end());
+    FF_RETURN_IF_ERROR(engine->database()->SelectSeries(selector, range, visitor));
   }
-  return std::vector<Labels>(found.begin(), found.end());
+  return OkStatus();
 }
 
 // What a request for a merge asks for.
@@ -145,6 +144,7 @@ Result<std::map<std::string, std::pair<std::string, SampleType>>> TypesOf(QueryE
         const std::string& name = profile.labels.at(kProfileName);
         const SampleType& type = profile.total.type;
         types.try_emplace(FullType(name, type), name, type);
+        return OkStatus();
       }));
   return types;
 }
@@ -195,14 +195,14 @@ Result<pyroscope::ProfileTypesResponse> ProfileTypes(
 Result<pyroscope::LabelsResponse> LabelNames(QueryEngine* engine,
                                              const pyroscope::LabelNamesRequest& request) {
   FF_ASSIGN_OR_RETURN(const TimeRange range, RangeOf(request.start(), request.end()));
-  FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                      SeriesOf(engine, request.matchers(), range));
   std::set<std::string> names;
-  for (const Labels& labels : series) {
+  const auto add = [&](const Labels& labels) {
     for (const auto& [name, value] : labels)
       names.insert(name);
-  }
-  if (!series.empty()) names.insert(kProfileType);
+    return OkStatus();
+  };
+  FF_RETURN_IF_ERROR(VisitSeries(engine, request.matchers(), range, add));
+  if (!names.empty()) names.insert(kProfileType);
   pyroscope::LabelsResponse response;
   response.mutable_names()->Add(names.begin(), names.end());
   return response;
@@ -226,13 +226,13 @@ Result<pyroscope::LabelsResponse> LabelValues(QueryEngine* engine,
         values.insert(id);
     }
   } else {
-    FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                        SeriesOf(engine, request.matchers(), range));
-    for (const Labels& labels : series) {
+    const auto add = [&](const Labels& labels) {
       if (const auto label = labels.find(request.name()); label != labels.end()) {
         values.insert(label->second);
       }
-    }
+      return OkStatus();
+    };
+    FF_RETURN_IF_ERROR(VisitSeries(engine, request.matchers(), range, add));
   }
   pyroscope::LabelsResponse response;
   response.mutable_names()->Add(values.begin(), values.end());
@@ -242,15 +242,15 @@ Result<pyroscope::LabelsResponse> LabelValues(QueryEngine* engine,
 Result<pyroscope::SeriesResponse> Series(QueryEngine* engine,
                                          const pyroscope::SeriesRequest& request) {
   FF_ASSIGN_OR_RETURN(const TimeRange range, RangeOf(request.start(), request.end()));
-  FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                      SeriesOf(engine, request.matchers(), range));
-  std::set<Labels> sets;
-  for (const Labels& labels : series)
-    sets.insert(request.label_names().empty() ? labels : Only(labels, request.label_names()));
-  sets.erase(Labels{});
+  LabelSets sets;
+  const auto add = [&](const Labels& labels) {
+    return sets.Add(request.label_names().empty() ? labels : Only(labels, request.label_names()));
+  };
+  FF_RETURN_IF_ERROR(VisitSeries(engine, request.matchers(), range, add));
   pyroscope::SeriesResponse response;
-  for (const Labels& labels : sets)
-    FillLabels(labels, response.add_labels_set()->mutable_labels());
+  for (const Labels& labels : sets.sets()) {
+    if (!labels.empty()) FillLabels(labels, response.add_labels_set()->mutable_labels());
+  }
   return response;
 }
 
@@ -322,7 +322,6 @@ Result<pyroscope::SelectSeriesResponse> SelectSeries(
   size_t points = 0;
   const auto add = [&](const ProfileTotal& profile) {
     Line& line = lines[Only(profile.labels, request.group_by())];
-    if (points > kMaxTimelineSums) return;
     // A point is at the first step that is not before the profile.
     const auto [sum, is_new] =
         line.points.try_emplace((profile.time_ns - what.range.from_ns + step_ns - 1) / step_ns);
@@ -330,12 +329,11 @@ Result<pyroscope::SelectSeriesResponse> SelectSeries(
     sum->second.value = pprof::WrappingSum(sum->second.value, profile.total.value);
     ++sum->second.profiles;
     line.total = pprof::WrappingSum(line.total, profile.total.value);
-  };
-  FF_RETURN_IF_ERROR(engine->database()->SelectTotals(what.selector, what.range, add));
-  if (points > kMaxTimelineSums) {
+    if (points <= kMaxTimelineSums) return OkStatus();
     return ResourceExhaustedError("the answer has more than " + std::to_string(kMaxTimelineSums) +
                                   " points; choose a longer step or a shorter time range");
-  }
+  };
+  FF_RETURN_IF_ERROR(engine->database()->SelectTotals(what.selector, what.range, add));
   std::vector<const std::pair<const Labels, Line>*> order;
   for (const auto& line : lines)
     order.push_back(&line);

@@ -7,6 +7,7 @@
 
 #include "base/gzip.h"
 #include "base/log.h"
+#include "store/db/label_sets.h"
 #include "store/query/flame_graph.h"
 #include "store/query/level.h"
 #include "store/query/timeline.h"
@@ -222,30 +223,32 @@ Result<HttpServerResponse> QueryHandler::Types(const HttpServerRequest& request)
 
 Result<HttpServerResponse> QueryHandler::Series(const HttpServerRequest& request) {
   FF_ASSIGN_OR_RETURN(const What what, WhatOrAll(request));
-  FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                      engine_->database()->SelectSeries(what.selector, what.range));
-  return Json(nlohmann::json({{"series", series}}).dump() + "\n");
+  LabelSets series;
+  FF_RETURN_IF_ERROR(engine_->database()->SelectSeries(
+      what.selector, what.range, [&](const Labels& labels) { return series.Add(labels); }));
+  return Json(nlohmann::json({{"series", series.sets()}}).dump() + "\n");
 }
 
 Result<HttpServerResponse> QueryHandler::LabelList(const HttpServerRequest& request) {
   FF_ASSIGN_OR_RETURN(const What what, WhatOrAll(request));
-  FF_ASSIGN_OR_RETURN(const std::vector<Labels> series,
-                      engine_->database()->SelectSeries(what.selector, what.range));
-  std::set<std::string> found;
-  if (!IsLabelValues(request.path)) {
-    for (const Labels& labels : series) {
-      for (const auto& [name, value] : labels)
-        found.insert(name);
-    }
-    return Json(nlohmann::json({{"names", found}}).dump() + "\n");
-  }
+  const bool wants_values = IsLabelValues(request.path);
   const size_t begin = std::size(kLabelsPrefix) - 1;
   const std::string name =
-      request.path.substr(begin, request.path.size() - begin - (std::size(kValuesSuffix) - 1));
-  for (const Labels& labels : series) {
-    if (const auto label = labels.find(name); label != labels.end()) found.insert(label->second);
-  }
-  return Json(nlohmann::json({{"values", found}}).dump() + "\n");
+      wants_values
+          ? request.path.substr(begin, request.path.size() - begin - (std::size(kValuesSuffix) - 1))
+          : "";
+  std::set<std::string> found;
+  const auto add = [&](const Labels& labels) {
+    if (wants_values) {
+      if (const auto label = labels.find(name); label != labels.end()) found.insert(label->second);
+      return OkStatus();
+    }
+    for (const auto& [label, value] : labels)
+      found.insert(label);
+    return OkStatus();
+  };
+  FF_RETURN_IF_ERROR(engine_->database()->SelectSeries(what.selector, what.range, add));
+  return Json(nlohmann::json({{wants_values ? "values" : "names", found}}).dump() + "\n");
 }
 
 }  // namespace flamefleet::store

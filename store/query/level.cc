@@ -117,9 +117,11 @@ Status MeanLevels(Database* database, const Selector& selector, const TimeRange&
     Selector one = selector;
     static_cast<SampleType&>(one.sample_type) = type;
     Level level(range, std::max<int64_t>(1, (range.until_ns - range.from_ns) / kMeanSteps));
-    FF_RETURN_IF_ERROR(
-        database->SelectTotals(one, {range.from_ns - kLookBackNs, range.until_ns},
-                               [&](const ProfileTotal& total) { level.Add(total); }));
+    FF_RETURN_IF_ERROR(database->SelectTotals(one, {range.from_ns - kLookBackNs, range.until_ns},
+                                              [&](const ProfileTotal& total) {
+                                                level.Add(total);
+                                                return OkStatus();
+                                              }));
     level.Finish();
     ScaleColumn(column, level.Mean(), &profile);
   }

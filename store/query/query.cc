@@ -74,13 +74,9 @@ Result<MergedProfile> MergeProfiles(Database* database, const Clock& clock,
                                     const Selector& selector, const TimeRange& range,
                                     const QueryLimits& limits) {
   Query query(selector, limits);
-  const int64_t deadline_ns = clock.MonotonicNanos() + limits.max_duration_ns;
+  const SelectionTime time(clock, limits.max_duration_ns);
   const auto add = [&](const SelectedPart& part) {
-    if (clock.MonotonicNanos() > deadline_ns) {
-      return DeadlineExceededError("the query takes longer than " +
-                                   std::to_string(limits.max_duration_ns / kNanosPerSecond) +
-                                   " s; choose a shorter time range or fewer series");
-    }
+    FF_RETURN_IF_ERROR(time.Check());
     return query.Add(part);
   };
   FF_RETURN_IF_ERROR(database->Select(selector, range, add));

@@ -23,7 +23,7 @@ namespace flamefleet::store {
 
 struct QueryLimits {
   size_t max_merge_bytes = 256 << 20;
-  int64_t max_duration_ns = 60 * kNanosPerSecond;
+  int64_t max_duration_ns = kMaxSelectionNs;
 };
 
 struct MergedProfile {

@@ -41,8 +41,9 @@ Status FillLevels(Database* database, const Selector& selector, const TimeRange&
   std::map<std::string, Level> levels;
   const auto add = [&](const ProfileTotal& profile) {
     const std::string value = by_label.empty() ? "" : ValueOf(profile.labels, by_label);
-    if (!timeline->lines.contains(value)) return;  // before the range
-    levels.try_emplace(value, range, timeline->step_ns).first->second.Add(profile);
+    if (timeline->lines.contains(value))  // else it is before the range
+      levels.try_emplace(value, range, timeline->step_ns).first->second.Add(profile);
+    return OkStatus();
   };
   FF_RETURN_IF_ERROR(
       database->SelectTotals(selector, {range.from_ns - kLookBackNs, range.until_ns}, add));
@@ -65,9 +66,7 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
                                 std::to_string(kMaxTimelinePoints) + " are allowed");
   }
   Timeline timeline{.step_ns = step_ns};
-  Status error;
-  const auto add = [&](const ProfileTotal& profile) {
-    if (!error.ok()) return;
+  const auto add = [&](const ProfileTotal& profile) -> Status {
     const Labels& labels = profile.labels;
     const Total& total = profile.total;
     const std::string type = FullType(ValueOf(labels, kProfileName), total.type);
@@ -77,41 +76,38 @@ Result<Timeline> SelectTimeline(Database* database, const Selector& selector,
       timeline.is_level = IsLevel(total.type);
     }
     if (type != timeline.type) {
-      error = FailedPreconditionError("the query means " + timeline.type + " and " + type +
-                                      "; name one of them");
-      return;
+      return FailedPreconditionError("the query means " + timeline.type + " and " + type +
+                                     "; name one of them");
     }
     Timeline::Line& line = timeline.lines[by_label.empty() ? "" : ValueOf(labels, by_label)];
     if (timeline.lines.size() > kMaxTimelineLines) {
-      error = ResourceExhaustedError("label '" + by_label + "' has more than " +
-                                     std::to_string(kMaxTimelineLines) +
-                                     " values; choose another label or fewer series");
-      return;
+      return ResourceExhaustedError("label '" + by_label + "' has more than " +
+                                    std::to_string(kMaxTimelineLines) +
+                                    " values; choose another label or fewer series");
     }
     if (timeline.lines.size() * steps > kMaxTimelineSums) {
-      error = ResourceExhaustedError("label '" + by_label + "' gives more than " +
-                                     std::to_string(kMaxTimelineSums) +
-                                     " points; choose a longer step or fewer series");
-      return;
+      return ResourceExhaustedError("label '" + by_label + "' gives more than " +
+                                    std::to_string(kMaxTimelineSums) +
+                                    " points; choose a longer step or fewer series");
     }
     line.points.resize(steps);
     Spread(profile, range.from_ns, step_ns, &line.points);
     line.total = pprof::WrappingSum(line.total, total.value);
+    return OkStatus();
   };
   FF_RETURN_IF_ERROR(database->SelectTotals(selector, range, add));
-  FF_RETURN_IF_ERROR(error);
   if (timeline.is_level)
     FF_RETURN_IF_ERROR(FillLevels(database, selector, range, by_label, &timeline));
   return timeline;
 }
 
 std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, size_t limit) {
-    total = pprof::WrappingSum(total, line.second.total);
-  }
   std::vector<const std::pair<const std::string, Timeline::Line>*> order;
   int64_t total = 0;
   for (const auto& line : timeline.lines) {
     order.push_back(&line);
+    total = pprof::WrappingSum(total, line.second.total);
+  }
   std::stable_sort(order.begin(), order.end(),
                    [](const auto* a, const auto* b) { return a->second.total > b->second.total; });
   order.resize(std::min(limit, order.size()));
@@ -119,11 +115,11 @@ std::string TimelineAsJson(const Timeline& timeline, const TimeRange& range, siz
       {"type", timeline.type},
       {"unit", timeline.unit},
       {"level", timeline.is_level},
-      {"total", total},
       {"from", FormatRfc3339(range.from_ns)},
       {"until", FormatRfc3339(range.until_ns)},
       {"stepSeconds", static_cast<double>(timeline.step_ns) / kNanosPerSecond},
       {"lineCount", timeline.lines.size()},
+      {"total", total},
       {"lines", nlohmann::json::array()},
   };
   for (const auto* line : order) {
@@ -146,6 +142,7 @@ Result<std::string> TypesAsJson(Database* database, const Selector& selector,
         Found& type = found[FullType(ValueOf(profile.labels, kProfileName), sample_type)];
         type.unit = sample_type.unit;
         type.is_default |= profile.total.is_default;
+        return OkStatus();
       }));
   nlohmann::json types = nlohmann::json::array();
   for (const auto& [type, about] : found)

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/sqlite.h"
+#include "store/db/label_sets.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/store/store_client.h"
 #include "tests/support/temp_dir.h"
@@ -118,9 +119,14 @@ TEST_F(DatabaseTest, SeriesAreThoseWithAProfileInTheRange) {
   ASSERT_TRUE(Append("a", kNow, "1").ok());
   ASSERT_TRUE(Append("a", kNow - 24 * kHour, "2").ok());
   ASSERT_TRUE(Append("b", kNow - kHour, "3").ok());
-  EXPECT_THAT(*database_->SelectSeries(Selector{}, {0, INT64_MAX}),
-              ElementsAre(SeriesLabels("a"), SeriesLabels("b")));
-  EXPECT_THAT(*database_->SelectSeries(Selector{}, {kNow, kNow}), ElementsAre(SeriesLabels("a")));
+  const auto series = [&](const TimeRange& range) {
+    LabelSets sets;
+    const auto add = [&](const Labels& labels) { return sets.Add(labels); };
+    EXPECT_TRUE(database_->SelectSeries(Selector{}, range, add).ok());
+    return sets.sets();
+  };
+  EXPECT_THAT(series({0, INT64_MAX}), ElementsAre(SeriesLabels("a"), SeriesLabels("b")));
+  EXPECT_THAT(series({kNow, kNow}), ElementsAre(SeriesLabels("a")));
 }
 
 TEST_F(DatabaseTest, WhatWasStoredIsThereAfterReopening) {

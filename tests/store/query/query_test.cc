@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "store/db/label_sets.h"
 #include "store/query/engine.h"
 #include "store/query/timeline.h"
 #include "tests/fakes/fake_clock.h"
@@ -27,7 +28,7 @@ class SlowClock final : public Clock {
   int64_t MonotonicNanos() const override { return now_ns_ += kNanosPerSecond; }
 
  private:
-  mutable int64_t now_ns_ = 0;
+  mutable std::atomic<int64_t> now_ns_ = 0;
 };
 
 class QueryTest : public ::testing::Test {
@@ -98,6 +99,59 @@ TEST_F(QueryTest, WhoWouldWaitTooLongIsToldAtOnce) {
   }
   threads.clear();
   EXPECT_GT(served, 0);
+}
+
+TEST(Selection, OfManySeriesThatTakesTooLongIsAnError) {
+  TempDir dir;
+  const SlowClock clock;
+  Metrics metrics;
+  const auto database = *Database::Open({.directory = dir.path()}, &clock, &metrics);
+  std::vector<NewProfile> profiles;
+  for (int64_t i = 0; i < 2 * kMaxSelectionNs / kNanosPerSecond; ++i) {
+    profiles.push_back({SeriesLabels("s" + std::to_string(i)), i, CpuProfileAt(i)});
+    profiles.back().totals = {{.type = {"cpu", "nanoseconds", "cpu", "nanoseconds"}}};
+  }
+  ASSERT_TRUE(database->Append(profiles).ok());
+  const TimeRange all{0, INT64_MAX};
+  const auto total = [](const ProfileTotal&) { return OkStatus(); };
+  const auto series = [](const Labels&) { return OkStatus(); };
+  for (const Status& status :
+       {database->SelectTotals({}, all, total), database->SelectNewestTotals({}, all, total),
+        database->SelectSeries({}, all, series)}) {
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status;
+    EXPECT_THAT(ErrorMessage(status), HasSubstr("choose a shorter time range or fewer series"));
+  }
+}
+
+TEST_F(QueryTest, SelectionEndsWithTheFirstErrorOfItsVisitor) {
+  NewProfile profile{SeriesLabels("other"), clock_.WallNanos(), CpuProfileAt(1)};
+  profile.totals = {{.type = {"cpu", "nanoseconds", "cpu", "nanoseconds"}, .is_default = true}};
+  NewProfile later = profile;
+  later.time_ns += 1;
+  ASSERT_TRUE(database_->Append({profile, later}).ok());
+  int calls = 0;
+  const TimeRange all{0, INT64_MAX};
+  const auto refuse = [&](const auto&) {
+    ++calls;
+    return ResourceExhaustedError("enough");
+  };
+  EXPECT_EQ(database_->SelectTotals({}, all, refuse).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(database_->SelectSeries({}, all, refuse).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(LabelSets, AreEachOnceAndBounded) {
+  LabelSets sets;
+  const std::string text(1 << 20, 'x');
+  Status status;
+  for (int i = 0; status.ok() && i < 100; ++i) {
+    const Labels labels = {{"name", text + std::to_string(i)}};
+    status = sets.Add(labels);
+    if (status.ok()) status = sets.Add(labels);
+  }
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(sets.sets().size(), kMaxLabelSetsBytes >> 20);
+  EXPECT_THAT(ErrorMessage(status), HasSubstr("more than 31 series match"));
 }
 
 TEST_F(QueryTest, TimelineSpreadsAProfileOverTheTimeThatItCovers) {
