@@ -298,6 +298,21 @@ void Database::FindPackable() {
   }
 }
 
+void Database::RemoveOldDays(int64_t monotonic_ns) {
+  const int64_t wall_ns = clock_->WallNanos();
+  const int64_t oldest_kept = DayNumber(wall_ns - options_.retention_ns);
+  const Days all = DaysIn({0, INT64_MAX});
+  const bool all_too_old = !all.empty() && all.rbegin()->first < oldest_kept;
+  if (clock_trust_.Look(wall_ns, monotonic_ns, all_too_old)) {
+    Log(LogLevel::kWarn, "the clock has jumped ahead; for an hour no day is removed by age",
+        {{"now", FormatRfc3339(wall_ns)}});
+  }
+  if (!clock_trust_.Believed(monotonic_ns)) return;
+  for (const auto& [number, day] : all) {
+    if (number < oldest_kept) RemoveDay(number, &counters_->removed_by_age);
+  }
+}
+
 void Database::HouseKeeping() {
   std::vector<std::pair<std::shared_ptr<Day>, Status>> damaged;
   {
@@ -311,10 +326,7 @@ void Database::HouseKeeping() {
   if (now < next_housekeeping_ns_) return;
   next_housekeeping_ns_ = now + kHousekeepingPeriodNanos;
   FindPackable();
-  const int64_t oldest_kept = DayNumber(clock_->WallNanos() - options_.retention_ns);
-  for (const auto& [number, day] : DaysIn({0, (oldest_kept - 1) * kNanosPerDay})) {
-    RemoveDay(number, &counters_->removed_by_age);
-  }
+  RemoveOldDays(now);
   int deletions = 0;
   while (MeasureDays() > options_.max_bytes) {
     const auto damaged_files = SetAsideFiles(options_.directory);

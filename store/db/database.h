@@ -8,8 +8,9 @@
 //
 // Thread: any; owns the thread "ff-store-write". Append blocks until the profiles are on disk.
 // Bounds: kMaxPendingBytes wait to be written. A day is removed when all of it is older than the
-//         retention, and the oldest day when all are larger than max_bytes together; of a single
-//         day that is too large the oldest profiles are deleted.
+//         retention (not within an hour after the clock jumped ahead: ClockTrust), and the oldest
+//         day when all are larger than max_bytes together; of a single day that is too large the
+//         oldest profiles are deleted.
 // Errors: a damaged day is renamed to *.corrupt-<time>, logged and counted; the others are served.
 #pragma once
 
@@ -27,6 +28,7 @@
 #include "base/metrics.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "store/db/clock_trust.h"
 #include "store/db/day.h"
 
 namespace flamefleet::store {
@@ -92,6 +94,7 @@ class Database {
   // Packs a little of what there is to pack.
   void PackSome();
   void HouseKeeping();
+  void RemoveOldDays(int64_t monotonic_ns);
   void FindPackable();
   int64_t MeasureDays();
   void RemoveDay(int64_t number, CounterMetric* counter);
@@ -103,6 +106,7 @@ class Database {
   std::unique_ptr<Counters> counters_;
   // Of the writer thread.
   int64_t next_housekeeping_ns_ = 0;  // monotonic
+  ClockTrust clock_trust_;
   // What there is to pack, as of the last housekeeping.
   std::deque<std::pair<std::shared_ptr<Day>, Day::SeriesHour>> packable_;
   bool failing_ = false;  // the last transaction failed: logged when it changes

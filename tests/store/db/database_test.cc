@@ -179,6 +179,22 @@ TEST_F(DatabaseTest, DaysOlderThanTheRetentionAreRemoved) {
   EXPECT_THAT(Files(".db"), ElementsAre("2024-10-03.db", "2024-10-04.db"));
 }
 
+TEST_F(DatabaseTest, ClockThatIsSetAheadDeletesNothingForAnHour) {
+  options_.retention_ns = 72 * kHour;
+  Open();
+  ASSERT_TRUE(Append("a", kNow, "x").ok());
+  clock_.StepWall(365 * kNanosPerDay);
+  clock_.Advance(kHour / 60);
+  // The round that stores the second profile comes after the housekeeping of the first one's.
+  for (int64_t i = 1; i <= 2; ++i)
+    ASSERT_TRUE(Append("a", kNow + i, "x" + std::to_string(i)).ok());
+  EXPECT_THAT(Select(""), SizeIs(3));
+  Open();  // nor when it starts with such a clock
+  EXPECT_THAT(Select(""), SizeIs(3));
+  clock_.Advance(kHour);
+  EXPECT_TRUE(WaitUntil([&] { return Select("").empty(); }));
+}
+
 TEST_F(DatabaseTest, OldestDayGoesWhenAllAreTooLarge) {
   options_.max_bytes = 3 << 20;
   Open();
