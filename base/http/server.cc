@@ -141,6 +141,9 @@ class HttpServer::Impl {
                               bool head_only, unsigned version, bool keep_alive);
   asio::awaitable<void> Linger(Connection& connection);
   void StopOnIoThread();
+  // Clients that keep their connections must not shut others out: beyond three quarters of
+  // max_connections each ends with its answer.
+  bool IsCrowded() const { return connections_.size() > options_.max_connections * 3 / 4; }
 
   // Constant after Start().
   const HttpServerOptions options_;
@@ -279,9 +282,10 @@ asio::awaitable<void> HttpServer::Impl::ServeRequests(Connection& connection, St
     const unsigned version = parser.get().version();
     HttpServerResponse response = co_await Handle(connection, parser);
     share.Set(0);  // Handle has thrown it away
-    const bool written = co_await Write(connection, stream, std::move(response), head_only, version,
-                                        keep_alive && !stopping_);
-    if (!written || !keep_alive) co_return;
+    const bool stays = keep_alive && !stopping_ && !IsCrowded();
+    const bool written =
+        co_await Write(connection, stream, std::move(response), head_only, version, stays);
+    if (!written || !stays) co_return;
   }
 }
 

@@ -208,10 +208,26 @@ TEST_F(HttpServerTest, OneConnectionOverTheLimitIsTurnedAway) {
   std::vector<RawSocket> open;
   for (int i = 0; i < 2; ++i) {
     open.push_back(RawSocket::Connect(server_->port()));
-    open.back().Send("GET / HTTP/1.1\r\n\r\n");
-    open.back().ReceiveUntil("GET / 0");
+    open.back().Send("GET / HTTP/1.1\r\n");
   }
   EXPECT_THAT(RawSocket::Connect(server_->port()).ReceiveAll(), StartsWith("HTTP/1.1 503"));
+}
+
+TEST_F(HttpServerTest, ConnectionsThatStayOpenShutNobodyOut) {
+  constexpr size_t kClients = 20;
+  options_.max_connections = 8;
+  Start();
+  std::vector<RawSocket> open;
+  for (size_t i = 0; i < kClients; ++i) {
+    open.push_back(RawSocket::Connect(server_->port()));
+    open.back().Send("GET / HTTP/1.1\r\n\r\n");
+    ASSERT_THAT(open.back().ReceiveUntil("GET / 0"), StartsWith("HTTP/1.1 200")) << i;
+    if (i >= options_.max_connections) {
+      EXPECT_TRUE(open.back().IsClosedByPeer()) << i;
+    }
+  }
+  open.front().Send("GET /again HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(open.front().ReceiveUntil("GET /again 0"), StartsWith("HTTP/1.1 200"));
 }
 
 // A door that handlers wait at.
