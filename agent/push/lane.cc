@@ -42,6 +42,10 @@ Lane::Lane(std::string name, const LaneOptions& options, Spool& spool, DeliveryL
 }
 
 Lane::~Lane() {
+  Stop();
+}
+
+void Lane::Stop() {
   for (std::jthread& sender : senders_)
     sender.request_stop();
   senders_.clear();
@@ -54,18 +58,18 @@ Status Lane::Configure(const BackendConfig& config) {
   client_ = nullptr;
   bytes_ = TokenBucket(config.bytes_per_second);
   circuit_.Reset();
-  trouble_.reset();
+  SetTrouble(nullptr);
   Status status = OkStatus();
   if (config.hold) {
-    trouble_ = std::make_shared<Trouble>(
+    SetTrouble(std::make_shared<Trouble>(
         Trouble{reasons::kBackendUnauthorized,
-                "the operator does not know the credentials of the backend yet"});
+                "the operator does not know the credentials of the backend yet"}));
   } else if (auto client = PushClient::Create(config, options_.push_timeout); client.ok()) {
     client_ = *std::move(client);
   } else {
     status = Annotate(client.status(), "backend " + config.name);
-    trouble_ = std::make_shared<Trouble>(
-        Trouble{reasons::kBackendUnreachable, ErrorMessage(client.status())});
+    SetTrouble(std::make_shared<Trouble>(
+        Trouble{reasons::kBackendUnreachable, ErrorMessage(client.status())}));
   }
   ++wakes_;
   changed_.SignalAll();
@@ -79,8 +83,13 @@ void Lane::Wake() {
 }
 
 std::shared_ptr<const Lane::Trouble> Lane::trouble() const {
-  const MutexLock lock(&mutex_);
+  const MutexLock lock(&trouble_mutex_);
   return trouble_;
+}
+
+void Lane::SetTrouble(std::shared_ptr<const Trouble> trouble) {
+  const MutexLock lock(&trouble_mutex_);
+  trouble_ = std::move(trouble);
 }
 
 void Lane::Sweep() {
@@ -253,13 +262,13 @@ void Lane::NoteAnswer(const Job& job, const Outcome& outcome) {
   const MutexLock lock(&mutex_);
   if (client_ != job.client) return;  // of the settings before
   if (!outcome.back_off) {
-    trouble_.reset();
+    SetTrouble(nullptr);
     if (circuit_.Succeed()) {
       Log(LogLevel::kInfo, "backend takes profiles again", {{"backend", name_}});
     }
     return;
   }
-  trouble_ = std::make_shared<Trouble>(Trouble{outcome.reason, outcome.message});
+  SetTrouble(std::make_shared<Trouble>(Trouble{outcome.reason, outcome.message}));
   if (circuit_.Fail(job.begun, std::chrono::steady_clock::now(), outcome.retry_after)) {
     Log(LogLevel::kWarn, "backend does not take profiles, will try again",
         {{"backend", name_}, {"endpoint", config_.endpoint}, {"error", outcome.message}});

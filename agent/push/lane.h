@@ -5,8 +5,8 @@
 // Fresh profiles go first; what waited longer (the backlog) follows, the oldest first and at a
 // bounded rate, so that a backend that comes back is not flooded.
 //
-// Thread: any; internally locked. It owns kSenders threads, "ff-push-N". Destruction ends a push
-// that is under way; its profile stays in the spool.
+// Thread: any; internally locked. It owns kSenders threads, "ff-push-N". Stop and destruction end a
+//         push that is under way; its profile stays in the spool.
 // Bounds: one profile in memory per sender, and between two of them kMaxKeptBuffer.
 #pragma once
 
@@ -50,6 +50,9 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
+  // What the destructor does, before: ends a push that is under way.
+  void Stop();
+
   // Takes new settings into force, at once. kInvalidArgument: the endpoint or a certificate cannot
   // be used; profiles wait until there are others.
   Status Configure(const BackendConfig& config);
@@ -63,7 +66,7 @@ class Lane {
     std::string_view reason;  // of base/reasons.h
     std::string message;
   };
-  // Why nothing gets through now; null: it does, as far as is known.
+  // Why nothing gets through now; null: it does, as far as is known. It does not wait for the disk.
   std::shared_ptr<const Trouble> trouble() const;
 
  private:
@@ -82,6 +85,7 @@ class Lane {
   void Settle(const Job& job, const Outcome& outcome);
   void Split(const SpooledProfile& profile, const Outcome& outcome);
   void NoteAnswer(const Job& job, const Outcome& outcome);
+  void SetTrouble(std::shared_ptr<const Trouble> trouble);
   void Drop(const SpooledProfile& profile, std::string_view reason, const std::string& message);
   void Release(const SpooledProfile& profile);
   // Leaves a spool alone for a while whose file cannot be changed.
@@ -99,13 +103,15 @@ class Lane {
   CondVar changed_;
   BackendConfig config_ FF_GUARDED_BY(mutex_);
   std::shared_ptr<const PushClient> client_ FF_GUARDED_BY(mutex_);  // null: held
-  std::shared_ptr<const Trouble> trouble_ FF_GUARDED_BY(mutex_);
   Circuit circuit_ FF_GUARDED_BY(mutex_);
   TokenBucket bytes_ FF_GUARDED_BY(mutex_);
   TokenBucket backlog_ FF_GUARDED_BY(mutex_);
   SteadyTime spool_rest_ FF_GUARDED_BY(mutex_){};  // until then nothing is taken
   int under_way_ FF_GUARDED_BY(mutex_) = 0;
   uint64_t wakes_ FF_GUARDED_BY(mutex_) = 0;  // counts Wake, so that none is missed
+
+  mutable Mutex trouble_mutex_;  // innermost
+  std::shared_ptr<const Trouble> trouble_ FF_GUARDED_BY(trouble_mutex_);
 
   std::vector<std::jthread> senders_;  // last: joined first
 };

@@ -60,6 +60,7 @@ Status Pusher::SetBackends(const std::vector<BackendConfig>& backends) {
   Status status = OkStatus();
   std::set<std::string> gone = spool_->Backends();
   std::vector<std::shared_ptr<Lane>> stopped;  // joined without the lock
+  std::vector<std::pair<std::shared_ptr<Lane>, const BackendConfig*>> changed;
   {
     const MutexLock lock(&mutex_);
     std::map<std::string, std::shared_ptr<Lane>> wanted;
@@ -71,7 +72,7 @@ Status Pusher::SetBackends(const std::vector<BackendConfig>& backends) {
         lane = std::make_shared<Lane>(config.name, options_, *spool_, ledger_, push_progress_,
                                       clock_, [this] { Settled(); });
       }
-      if (const Status configured = lane->Configure(config); !configured.ok()) status = configured;
+      changed.emplace_back(lane, &config);
     }
     for (auto& [name, lane] : lanes_) {
       if (wanted.contains(name)) continue;
@@ -82,7 +83,11 @@ Status Pusher::SetBackends(const std::vector<BackendConfig>& backends) {
       gone.erase(name);
     lanes_ = std::move(wanted);
   }
-  stopped.clear();
+  for (const auto& [lane, config] : changed) {
+    if (const Status configured = lane->Configure(*config); !configured.ok()) status = configured;
+  }
+  for (const auto& lane : stopped)
+    lane->Stop();  // the writer may have it too just now
   for (const std::string& name : gone)
     RemoveBackend(name);
   return status;
@@ -167,6 +172,7 @@ void Pusher::AwaitPending(const std::stop_token& stop, std::vector<SpooledProfil
 void Pusher::StoreUntilStopped(const std::stop_token& stop) {
   auto next_sweep = std::chrono::steady_clock::now() + kSweepInterval;
   std::vector<SpooledProfile> batch;
+  Lanes lanes;
   for (;;) {
     AwaitPending(stop, &batch);
     if (spool_->IsDamaged()) StartOver(DataLossError("read the spool: its file is damaged"));
@@ -179,13 +185,12 @@ void Pusher::StoreUntilStopped(const std::stop_token& stop) {
       const MutexLock lock(&mutex_);
       KeepSpare(batch);
       storing_ = 0;
-      for (const auto& [name, lane] : lanes_)
-        lane->Wake();
       if (stop.stop_requested() && pending_.empty()) return;
     }
+    ForEachLane(lanes, &Lane::Wake);
     Settled();
     if (std::chrono::steady_clock::now() < next_sweep) continue;
-    Sweep();
+    ForEachLane(lanes, &Lane::Sweep);
     next_sweep = std::chrono::steady_clock::now() + kSweepInterval;
   }
 }
@@ -217,15 +222,17 @@ void Pusher::StartOver(const Status& why) {
   if (!begun.ok()) Log(LogLevel::kError, "no new spool yet", {{"error", begun}});
 }
 
-void Pusher::Sweep() {
-  std::vector<std::shared_ptr<Lane>> lanes;
+// Calls `action` of each lane without the lock: it may wait for the disk. `lanes` is for its
+// memory.
+void Pusher::ForEachLane(Lanes& lanes, void (Lane::*action)()) {
   {
     const MutexLock lock(&mutex_);
     for (const auto& [name, lane] : lanes_)
       lanes.push_back(lane);
   }
   for (const auto& lane : lanes)
-    lane->Sweep();
+    ((*lane).*action)();
+  lanes.clear();
 }
 
 void Pusher::Settled() {

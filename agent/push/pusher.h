@@ -51,6 +51,7 @@ class Pusher {
   // Replaces the backends. What waits for one that is gone is dropped.
   Status SetBackends(const std::vector<BackendConfig>& backends);
 
+  // Does not wait for the disk.
   void Push(const FinishedProfile& profile);
 
   // Waits until everything is delivered or dropped; false when the time is over.
@@ -64,13 +65,15 @@ class Pusher {
   Status CheckProgress() const;
 
  private:
+  using Lanes = std::vector<std::shared_ptr<Lane>>;
+
   void StoreUntilStopped(const std::stop_token& stop);
   void AwaitPending(const std::stop_token& stop, std::vector<SpooledProfile>* batch);
   SpooledProfile TakeSpare();
   void KeepSpare(std::vector<SpooledProfile>& batch) FF_REQUIRES(mutex_);
   bool Store(std::vector<SpooledProfile>& batch);
   void StartOver(const Status& why);
-  void Sweep();
+  void ForEachLane(Lanes& lanes, void (Lane::*action)());
   void RemoveBackend(const std::string& name);
   void Settled();
 

@@ -77,6 +77,8 @@ void Spool::Count(const SpooledProfile& profile, int sign) {
   Backlog& total = totals_[profile.backend];
   total.profiles += sign;
   total.bytes += sign * profile.bytes;
+  profiles_ += sign;
+  bytes_ += sign * profile.bytes;
 }
 
 Status Spool::Insert(SpooledProfile& profile) {
@@ -297,22 +299,6 @@ std::set<std::string> Spool::Backends() const {
     if (total.profiles > 0) names.insert(name);
   }
   return names;
-}
-
-int64_t Spool::Profiles() const {
-  const MutexLock lock(&mutex_);
-  int64_t profiles = 0;
-  for (const auto& [name, total] : totals_)
-    profiles += total.profiles;
-  return profiles;
-}
-
-int64_t Spool::Bytes() const {
-  const MutexLock lock(&mutex_);
-  int64_t bytes = 0;
-  for (const auto& [name, total] : totals_)
-    bytes += total.bytes;
-  return bytes;
 }
 
 }  // namespace flamefleet::agent

@@ -19,6 +19,7 @@
 //         after an error nothing has changed. kDataLoss: StartOver.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -97,8 +98,9 @@ class Spool {
 
   Backlog BacklogOf(const std::string& backend);
   std::set<std::string> Backends() const;
-  int64_t Profiles() const;
-  int64_t Bytes() const;
+  // These two do not wait for the disk.
+  int64_t Profiles() const { return profiles_; }
+  int64_t Bytes() const { return bytes_; }
   bool survives() const { return !options_.directory.empty(); }
 
  private:
@@ -147,6 +149,8 @@ class Spool {
   std::set<int64_t> leftovers_ FF_GUARDED_BY(mutex_);  // of taken_: to be deleted
   bool damaged_ FF_GUARDED_BY(mutex_) = false;
   std::map<std::string, Backlog> totals_ FF_GUARDED_BY(mutex_);  // oldest_ns is not kept
+  std::atomic<int64_t> profiles_ = 0;                            // of totals_, all
+  std::atomic<int64_t> bytes_ = 0;
 };
 
 }  // namespace flamefleet::agent

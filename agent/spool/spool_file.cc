@@ -101,6 +101,8 @@ void Spool::CloseFile() {
 void Spool::DeleteFiles() {
   CloseFile();
   totals_.clear();
+  profiles_ = 0;
+  bytes_ = 0;
   taken_.clear();
   leftovers_.clear();
   damaged_ = false;
@@ -158,6 +160,9 @@ Status Spool::PrepareFile() {
 }
 
 Status Spool::LoadTotals() {
+  totals_.clear();
+  profiles_ = 0;
+  bytes_ = 0;
   FF_ASSIGN_OR_RETURN(
       SqliteStatement rows,
       connection_->Prepare("SELECT backend, count(*), sum(length(body)) FROM profile GROUP BY 1"));
@@ -165,6 +170,8 @@ Status Spool::LoadTotals() {
     FF_ASSIGN_OR_RETURN(const bool row, rows.Step());
     if (!row) return OkStatus();
     totals_[std::string(rows.Bytes(0))] = {.profiles = rows.Int(1), .bytes = rows.Int(2)};
+    profiles_ += rows.Int(1);
+    bytes_ += rows.Int(2);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <thread>
@@ -11,19 +12,29 @@ namespace flamefleet {
 namespace {
 
 std::chrono::microseconds pause;
+std::atomic<bool> stalls = false;
+std::atomic<int> stalled = 0;
 sqlite3_vfs* real_disk = nullptr;
 int (*real_write)(sqlite3_file*, const void*, int, sqlite3_int64) = nullptr;
 int (*real_sync)(sqlite3_file*, int) = nullptr;
 
+void Wait() {
+  std::this_thread::sleep_for(pause);
+  ++stalled;
+  while (stalls)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  --stalled;
+}
+
 int Write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
   const int half = size / 2;
   if (const int code = real_write(file, data, half, offset); code != SQLITE_OK) return code;
-  std::this_thread::sleep_for(pause);
+  Wait();
   return real_write(file, static_cast<const char*>(data) + half, size - half, offset + half);
 }
 
 int Sync(sqlite3_file* file, int flags) {
-  std::this_thread::sleep_for(pause);
+  Wait();
   return real_sync(file, flags);
 }
 
@@ -52,12 +63,21 @@ int Open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out
 void UseSlowDisk(std::chrono::microseconds delay) {
   static sqlite3_vfs slow_disk;
   pause = delay;
+  if (real_disk != nullptr) return;
   real_disk = sqlite3_vfs_find(nullptr);
   slow_disk = *real_disk;
   slow_disk.zName = "slow";
   slow_disk.pNext = nullptr;
   slow_disk.xOpen = &Open;
   if (sqlite3_vfs_register(&slow_disk, /*makeDflt=*/1) != SQLITE_OK) std::abort();
+}
+
+void StallDisk(bool stall) {
+  stalls = stall;
+}
+
+int StalledWrites() {
+  return stalls ? stalled.load() : 0;
 }
 
 }  // namespace flamefleet

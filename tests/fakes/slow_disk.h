@@ -13,4 +13,9 @@ namespace flamefleet {
 // `delay`: of each write, between its parts, and of each sync.
 void UseSlowDisk(std::chrono::microseconds delay);
 
+// Thread: any. While it stalls, no write and no sync ends.
+void StallDisk(bool stalls);
+// How many wait for that now.
+int StalledWrites();
+
 }  // namespace flamefleet

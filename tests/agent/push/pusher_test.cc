@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <thread>
 
+#include "tests/fakes/slow_disk.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/temp_dir.h"
@@ -250,6 +252,27 @@ TEST_F(PusherTest, AStopLosesWhatIsInMemoryAndKeepsWhatIsOnDisk) {
                          "Profiles that an earlier agent left in the spool.")
                 .Value(),
             1);
+}
+
+// Collection goes on, and what it gives waits in memory.
+TEST_F(PusherTest, ADiskThatStallsHoldsUpNoPush) {
+  constexpr int kProfiles = 20;
+  UseSlowDisk(std::chrono::microseconds(0));
+  FakeBackend backend;
+  Pusher pusher(options_, OpenSpool(), &metrics_, &ledger_);
+  ASSERT_TRUE(pusher.SetBackends({{"main", backend.Url()}}).ok());
+  StallDisk(true);
+  pusher.Push(Profile(0));
+  EXPECT_TRUE(WaitUntil([] { return StalledWrites() > 0; }));
+  std::atomic<int> pushed = 0;
+  std::jthread collector([&] {
+    for (int i = 1; i <= kProfiles; ++i, ++pushed)
+      pusher.Push(Profile(i));
+  });
+  EXPECT_TRUE(WaitUntil([&] { return pushed == kProfiles; }));
+  EXPECT_EQ(Metric("flamefleet_agent_profiles_waiting"), 1 + kProfiles);
+  StallDisk(false);
+  ExpectBalance(1 + kProfiles, 1 + kProfiles, 0, 0);
 }
 
 TEST_F(PusherTest, FreshProfilesOvertakeTheBacklogWhichComesAtItsRate) {
