@@ -10,8 +10,11 @@ final class Shares {
     return (state >>> 8) % end;
   }
 
+  // In a register: how long a word of memory takes to come back depends on what was before.
   private static void spin() {
-    for (int i = 0; i < 500; ++i) sink = sink * 31 + i;
+    int sum = sink;
+    for (int i = 0; i < 1000; ++i) sum = sum * 31 + i;
+    sink = sum;
   }
 
   private static void seventy(int units) {
