@@ -117,5 +117,6 @@ static __always_inline int step_by_rule(struct scratch* s) {
 
 // There all of these have a frame pointer.
 static __always_inline bool step_over_trampoline(struct scratch* s) {
+  (void)s;
   return false;
 }
