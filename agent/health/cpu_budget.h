@@ -7,8 +7,8 @@
 //   below kRoom of it, after     names again, then more samples, in proportion, at most twice as
 //   kCalmPeriods                 many
 //   between these                nothing, so that it does not swing
-// What is judged is the mean of the last kMeanPeriods with the same effort: a single period is up to
-// 5 % beside it. It aims at kAim of the budget, inside of the band in which nothing is done.
+// What is judged is the mean of the last kMeanPeriods with the same effort: a single period is up
+// to 5 % beside it. It aims at kAim of the budget, inside of the band in which nothing is done.
 //
 // Thread: one owner; pure. Units: thousandths of a CPU.
 #pragma once

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // StoreKeys: a certificate of the operator's authority and credentials for each managed store.
 //
-// Secret flamefleet-stores: certificate, key and --auth-file of each store, which mounts its own, and
-// the token with which agents write.
-// Secret flamefleet-store-NAME-reader: user and password with which people read. Made once and never
-// changed: who puts other values there, or deletes it, has others.
+// Secret flamefleet-stores: certificate, key and --auth-file of each store, which mounts its own,
+// and the token with which agents write.
+//
+// Secret flamefleet-store-NAME-reader: user and password with which people read. Made once and
+// never changed: who puts other values there, or deletes it, has others.
 //
 // Everything is decided by what the cache has of these and of the authority's Secret; a write that
 // was decided by something older is refused by the API server and tried again.
