@@ -7,9 +7,8 @@
 //         answer, closes the rest.
 // TLS:    1.2 and later; certificate and key files are read again when they change.
 // Bounds: request header, body, all bodies together, time to read a request, idle keep-alive,
-// number
-//         of connections: all in the options. Over a bound the client gets 431, 413, 503 or a
-//         closed connection, never memory of ours.
+//         number of connections: all in the options. Over a bound the client gets 431, 413, 503 or
+//         a closed connection, never memory of ours.
 // Errors: Create: kAlreadyExists port in use, kInvalidArgument a bad address or certificate. A
 //         handler that throws is a 500 of its request.
 #pragma once
